@@ -511,7 +511,7 @@ export type Operations = {
     params: {};
     query: {};
     body: { subject_id: string; measurements: readonly { biosignal_id: number; value: number; unit?: string; time: string; quality?: number; method_code?: string }[] };
-    answer: { created: number; duplicates: number; subject_id: string; implausible: readonly number[]; converted: readonly { index: number; given_value: number; given_unit: string; value: number; unit: string }[] };
+    answer: { created: number; duplicates: number; corrected: number; subject_id: string; implausible: readonly number[]; converted: readonly { index: number; given_value: number; given_unit: string; value: number; unit: string }[] };
   };
   /** Read the variability of a user's day */
   getDayVariability: {

@@ -11,7 +11,7 @@ import { IngestSockets } from '../../src/ingest/ingest-socket.ts';
 import { Ingest } from '../../src/ingest/ingest.ts';
 import { postRawPacket } from '../../src/ingest/post-raw-packet.ts';
 import type { Session } from '../../src/ingest/session.ts';
-import type { Admitted, PacketSink, StreamRecord, StreamRequest } from '../../src/ingest/sink.ts';
+import type { Admitted, PacketSink, StreamName, StreamRecord, StreamRequest } from '../../src/ingest/sink.ts';
 import { Hub } from '../../src/live/hub.ts';
 import { liveSocketRoute } from '../../src/live/live-socket.ts';
 import type { LiveSocketOptions } from '../../src/live/live-socket.ts';
@@ -63,6 +63,10 @@ export class MemorySink implements PacketSink {
     };
     this.#records.set(key, record);
     return record;
+  }
+
+  async isRecorded({ deviceId, bootId }: StreamName): Promise<boolean> {
+    return await Promise.resolve(this.#records.has(`${deviceId}/${bootId}`));
   }
 
   nodeUrlOf(): string {

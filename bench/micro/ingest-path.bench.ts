@@ -21,6 +21,7 @@ let durable = Promise.resolve();
 let taken = 0;
 const sink: PacketSink = {
   openStream: () => Promise.reject(new Error('not used')),
+  isRecorded: () => Promise.resolve(false),
   accept: () => {
     if (taken++ % GROUP === 0) {
       done();

@@ -67,6 +67,10 @@ class CommittingSink implements PacketSink {
     };
   }
 
+  isRecorded(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
   accept(): Promise<void> {
     if (this.#filling === null) {
       const filling = Promise.withResolvers<void>();

@@ -105,14 +105,13 @@ export async function rotateApiKey(db: Db, orgId: string, id: string, overlapSec
     db,
     build
       .selectFrom('api_key')
-      .select(({ ref, exists, selectFrom }) => [
+      .select(({ ref }) => [
         'name',
         'env',
         'scopes',
         'project_id',
         isoTime(ref('expires_at')).as('until'),
         sql<boolean>`revoked_at is null and (expires_at is null or expires_at > now())`.as('active'),
-        exists(selectFrom('api_key as next').select('next.id').whereRef('next.rotated_from', '=', 'api_key.id')).as('replaced'),
       ])
       .where('organization_id', '=', orgId)
       .where('id', '=', id)
@@ -121,7 +120,9 @@ export async function rotateApiKey(db: Db, orgId: string, id: string, overlapSec
   const old = rows[0];
   if (old === undefined) throw new PipelineError('not_found', 'There is no such key.');
   if (!old.active) throw new PipelineError('conflict', 'The key is revoked or expired; create a new one.');
-  if (old.replaced === true)
+  // Asked once the row is locked: within the statement that waits for the lock, it would be answered as of before the wait.
+  const { rows: successors } = await run(db, build.selectFrom('api_key').select('id').where('rotated_from', '=', id).limit(1));
+  if (successors.length > 0)
     throw new PipelineError('conflict', 'The key was replaced already: rotate the key that replaced it, or create a new one.');
   const { name, env, scopes, project_id: projectId, until: expiresAt } = old;
   const made = await createApiKey(db, { orgId, name, env, scopes, projectId, expiresAt, createdBy }, id);

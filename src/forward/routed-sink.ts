@@ -10,7 +10,7 @@ import type { ClusterView, NodeId } from '../cluster/cluster-view.ts';
 import { errorTable, isRejected, PipelineError, rejected } from '../errors.ts';
 import type { ErrorCode, Rejected } from '../errors.ts';
 import type { Session } from '../ingest/session.ts';
-import type { Admitted, OwnersWord, PacketSink, StreamRecord, StreamRequest } from '../ingest/sink.ts';
+import type { Admitted, OwnersWord, PacketSink, StreamName, StreamRecord, StreamRequest } from '../ingest/sink.ts';
 import { Turns } from '../ingest/turns.ts';
 import type { Tally } from '../metrics.ts';
 import type { ClockFit, StreamId, SubjectId } from '../signal.ts';
@@ -115,6 +115,10 @@ export class RoutedSink implements PacketSink {
     if (isRejected(record)) return record;
     this.#remote.set(record.streamId, { owner, subjectId: record.subjectId });
     return { ...record, node: owner };
+  }
+
+  isRecorded(stream: StreamName): Promise<boolean> {
+    return this.#parts.local.isRecorded(stream); // all nodes share the database
   }
 
   accept(session: Session, admitted: Admitted, bytes: Uint8Array): Promise<void | OwnersWord> | 'busy' | 'closed' {

@@ -1,6 +1,6 @@
 /** Reads a request body with a bound in bytes and a deadline, and gives the loop back between chunks of a fast sender. */
 import { promisify } from 'node:util';
-import { brotliDecompress, gunzip, gunzipSync, zstdDecompress, zstdDecompressSync } from 'node:zlib';
+import { gunzip, gunzipSync, zstdDecompress, zstdDecompressSync } from 'node:zlib';
 import { PipelineError } from '../errors.ts';
 import type { UwsResponse } from './uws.ts';
 
@@ -128,7 +128,6 @@ function expect(wait: Wait): void {
 
 const gunzipLater = promisify(gunzip);
 const unzstdLater = promisify(zstdDecompress);
-const unbrotliLater = promisify(brotliDecompress);
 /** Compressed bytes below which the hand-over to the thread pool costs more than the work. */
 const SYNC_BYTES = 4096;
 
@@ -145,8 +144,6 @@ export async function decodeBody(bytes: Uint8Array, encoding: string, bytesMax: 
         return bytes.length < SYNC_BYTES ? gunzipSync(bytes, options) : await gunzipLater(bytes, options);
       case 'zstd':
         return bytes.length < SYNC_BYTES ? zstdDecompressSync(bytes, options) : await unzstdLater(bytes, options);
-      case 'br':
-        return await unbrotliLater(bytes, options);
       default:
         throw new PipelineError('unsupported_media_type', `Content-Encoding must be gzip, zstd or identity, not ${encoding.slice(0, 32)}.`);
     }

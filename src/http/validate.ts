@@ -4,7 +4,7 @@ import { Compile } from 'typebox/schema'; // loads a third of the files that typ
 import type { TSchema } from 'typebox';
 import { PipelineError } from '../errors.ts';
 import type { FieldError } from '../errors.ts';
-import { DATE_RULE, registerTimeFormats, TIME_RULE } from './times.ts';
+import { DATE_RULE, isTime, microsecondsOf, registerTimeFormats, TIME_RULE } from './times.ts';
 import { refusedCharacter } from '../text.ts';
 
 const ERRORS_MAX = 20;
@@ -116,10 +116,17 @@ export function compileQuery(schemas: Readonly<Record<string, TSchema>>, prepari
       else if (wrong.length > 0) errors.push(...wrong);
       else query[name] = value;
     }
+    const { since, until } = query;
+    // One that ends where it begins is a moment: whether that is a range is for each route to say.
+    if (isTimeText(since) && isTimeText(until) && microsecondsOf(until) < microsecondsOf(since))
+      errors.push({ pointer: '/query/until', code: 'order', detail: 'is not after since' });
     if (errors.length > 0) throw invalid(errors);
     return query;
   };
 }
+
+/** Of a parameter that its schema, a date-time, has let pass. */
+const isTimeText = (value: unknown): value is string => typeof value === 'string' && isTime(value);
 
 const NONE: Readonly<Record<string, unknown>> = Object.freeze({});
 

@@ -4,6 +4,7 @@ import { rejected } from '../errors.ts';
 import type { DecodedPacket, Packet } from '../proto/packet.ts';
 import type { ChannelConfig, ChannelNo, SampleRun } from '../signal.ts';
 import { gridIndex, isRecordable } from '../signal.ts';
+import type { Placement } from './clock-fit.ts';
 import type { Repeat, Session } from './session.ts';
 import { sameChannel } from './session.ts';
 import type { Admitted } from './sink.ts';
@@ -46,12 +47,34 @@ const PRINTABLE = /^[\x21-\x7e](?:[\x20-\x7e]{0,62}[\x21-\x7e])?$/;
 
 const noChannels: readonly ChannelConfig[] = [];
 
-/** Checks of the identity fields, before a stream is opened for them. */
-export function checkIdentity(packet: Packet): Rejected | null {
+/** Checks everything that needs no stream. Made before a stream is opened, because the packet that opens it fixes its time and its person:
+ *  one that is refused must not. Packets of a stream that is open are checked by admitPacket alone. */
+export function checkAlone(packet: Packet, limits: AdmissionLimits): Rejected | null {
   if (!PRINTABLE.test(packet.deviceId)) return rejected('packet_invalid', 'device_id must be 1 to 64 characters of printable ASCII');
   if (packet.t0DeviceNs >= DEVICE_NS_MAX) return rejected('packet_invalid', `t0_device_ns ${packet.t0DeviceNs} is 2^62 or more`);
   if (packet.recordedUnixNs !== undefined && !isRecordable(packet.recordedUnixNs)) return rejected('packet_clock', OUTSIDE_CALENDAR);
-  return null;
+  const channels: ChannelConfig[] = [];
+  for (const [i, { channel, samples, tOffsetNs }] of packet.blocks.entries()) {
+    if (!channels.some((other) => sameChannel(other, channel))) {
+      const bad = checkChannel(channel);
+      if (bad !== null) return rejected('packet_invalid', `block ${i}: ${bad}`);
+      if (channels.push(channel) > limits.channelsMax) return tooManyChannels(i, limits);
+    }
+    const bad = checkSpan(samples.length, spanOf(samples.length, channel), tOffsetNs, limits);
+    if (bad !== null) return rejected('packet_invalid', `block ${i}: ${bad}`);
+  }
+  return checkItems(packet, limits);
+}
+
+/** Checks the time of a packet in the stream that it would begin. @param placement of that stream  @param nowNs Unix ns */
+export function checkBeginning(packet: Packet, placement: Placement, limits: AdmissionLimits, nowNs: bigint): Rejected | null {
+  let endOffsetNs = 0;
+  for (const { channel, samples, tOffsetNs } of packet.blocks) {
+    endOffsetNs = Math.max(endOffsetNs, lastOffsetOf(samples.length, spanOf(samples.length, channel), tOffsetNs));
+  }
+  for (const item of [...packet.measurements, ...packet.events]) endOffsetNs = Math.max(endOffsetNs, item.tOffsetNs);
+  const startNs = placement.epochNs + packet.t0DeviceNs;
+  return checkClock(startNs, startNs + BigInt(Math.round(endOffsetNs)), placement.timeSource === 'stated', limits, nowNs);
 }
 
 /** Device time of the end of the packet's newest data, ns; the packet's start when it has none. */
@@ -104,9 +127,7 @@ export function admitPacket(
       if (channelNo < 0) {
         const bad = checkChannel(config);
         if (bad !== null) return rejected('packet_invalid', `block ${i}: ${bad}`);
-        if (session.channels.length + newChannels.length >= limits.channelsMax) {
-          return rejected('channel_limit', `block ${i}: more than ${limits.channelsMax} channel configurations in one stream`);
-        }
+        if (session.channels.length + newChannels.length >= limits.channelsMax) return tooManyChannels(i, limits);
         if (newChannels === noChannels) newChannels = [];
         channelNo = newChannels.push(config) - 1;
       }
@@ -114,43 +135,23 @@ export function admitPacket(
     }
     const offsetNs = block.tOffsetNs;
     const n = block.samples.length;
-    const spanNs = (n / config.rateNanoHz) * 1e18;
-    // A single sample of a very slow channel is not a long block: only the time of the last sample is limited.
-    if (spanNs > limits.blockSpanSecMax * 1e9 && n > 1) {
-      return rejected('packet_invalid', `block ${i}: covers ${Math.round(spanNs / 1e9)} s, limit ${limits.blockSpanSecMax}`);
-    }
-    if (offsetNs > limits.offsetSecMax * 1e9) {
-      return rejected('packet_invalid', `block ${i}: t_offset_ns ${offsetNs}, limit ${limits.offsetSecMax} s`);
-    }
-    const lastNs = offsetNs + (n === 1 ? 0 : spanNs);
+    const spanNs = spanOf(n, config);
+    const bad = checkSpan(n, spanNs, offsetNs, limits);
+    if (bad !== null) return rejected('packet_invalid', `block ${i}: ${bad}`);
+    const lastNs = lastOffsetOf(n, spanNs, offsetNs);
     if (lastNs > endOffsetNs) endOffsetNs = lastNs;
     const k0 = small ? gridIndexOf(t0 + offsetNs, config.rateNanoHz) : gridIndex(t0DeviceNs + BigInt(offsetNs), config.rateNanoHz);
     runs.push({ channelNo: channelNo as ChannelNo, k0, samples: block.samples, qmask: block.qmask });
   }
-  for (const item of packet.measurements) {
-    const bad = checkItem(item.code, item.tOffsetNs, limits);
-    if (bad !== null) return rejected('packet_invalid', `measurement ${bad}`);
-    if (!Number.isFinite(item.value)) return rejected('packet_invalid', `measurement ${item.code}: value ${item.value}`);
-    if (item.tOffsetNs > endOffsetNs) endOffsetNs = item.tOffsetNs;
-  }
-  for (const item of packet.events) {
-    const bad = checkItem(item.code, item.tOffsetNs, limits);
-    if (bad !== null) return rejected('packet_invalid', `event ${bad}`);
-    if (item.tOffsetNs > endOffsetNs) endOffsetNs = item.tOffsetNs;
-  }
+  const badItem = checkItems(packet, limits);
+  if (badItem !== null) return badItem;
+  for (const item of packet.measurements) if (item.tOffsetNs > endOffsetNs) endOffsetNs = item.tOffsetNs;
+  for (const item of packet.events) if (item.tOffsetNs > endOffsetNs) endOffsetNs = item.tOffsetNs;
 
   const endDeviceNs = t0DeviceNs + BigInt(Math.round(endOffsetNs));
   const startNs = session.epochNs + t0DeviceNs;
-  const endNs = session.epochNs + endDeviceNs;
-  if (session.isStated) {
-    if (!isRecordable(startNs) || !isRecordable(endNs)) return rejected('packet_clock', OUTSIDE_CALENDAR);
-  } else {
-    // The usual case, a time in the past, costs one comparison.
-    if (endNs > nowNs && Number(endNs - nowNs) > limits.futureSecMax * 1e9) {
-      return rejected('packet_clock', `ends ${Number(endNs - nowNs) / 1e9} s in the future, limit ${limits.futureSecMax}`);
-    }
-    if (startNs < TIME_MIN_NS) return rejected('packet_clock', 'starts before the year 2000');
-  }
+  const badClock = checkClock(startNs, session.epochNs + endDeviceNs, session.isStated, limits, nowNs);
+  if (badClock !== null) return badClock;
   // The usual case, a packet in order, costs one comparison.
   const backfill = endDeviceNs < session.headDeviceNs && Number(session.headDeviceNs - endDeviceNs) > limits.reorderWindowMs * 1e6;
   return {
@@ -185,6 +186,42 @@ function checkChannel(config: ChannelConfig): string | null {
   if (!Number.isFinite(config.gain) || config.gain === 0) return `channel ${config.code}: gain ${config.gain}`;
   if (!Number.isFinite(config.baseline)) return `channel ${config.code}: baseline ${config.baseline}`;
   return null;
+}
+
+const tooManyChannels = (i: number, { channelsMax }: AdmissionLimits): Rejected =>
+  rejected('channel_limit', `block ${i}: more than ${channelsMax} channel configurations in one stream`);
+
+const spanOf = (n: number, { rateNanoHz }: ChannelConfig): number => (n / rateNanoHz) * 1e18;
+
+/** A single sample of a very slow channel is not a long block: only the time of the last sample is limited. */
+const lastOffsetOf = (n: number, spanNs: number, offsetNs: number): number => offsetNs + (n === 1 ? 0 : spanNs);
+
+function checkSpan(n: number, spanNs: number, offsetNs: number, limits: AdmissionLimits): string | null {
+  if (spanNs > limits.blockSpanSecMax * 1e9 && n > 1) return `covers ${Math.round(spanNs / 1e9)} s, limit ${limits.blockSpanSecMax}`;
+  if (offsetNs > limits.offsetSecMax * 1e9) return `t_offset_ns ${offsetNs}, limit ${limits.offsetSecMax} s`;
+  return null;
+}
+
+function checkItems({ measurements, events }: Packet, limits: AdmissionLimits): Rejected | null {
+  for (const item of measurements) {
+    const bad = checkItem(item.code, item.tOffsetNs, limits);
+    if (bad !== null) return rejected('packet_invalid', `measurement ${bad}`);
+    if (!Number.isFinite(item.value)) return rejected('packet_invalid', `measurement ${item.code}: value ${item.value}`);
+  }
+  for (const item of events) {
+    const bad = checkItem(item.code, item.tOffsetNs, limits);
+    if (bad !== null) return rejected('packet_invalid', `event ${bad}`);
+  }
+  return null;
+}
+
+function checkClock(startNs: bigint, endNs: bigint, isStated: boolean, limits: AdmissionLimits, nowNs: bigint): Rejected | null {
+  if (isStated) return isRecordable(startNs) && isRecordable(endNs) ? null : rejected('packet_clock', OUTSIDE_CALENDAR);
+  // The usual case, a time in the past, costs one comparison.
+  if (endNs > nowNs && Number(endNs - nowNs) > limits.futureSecMax * 1e9) {
+    return rejected('packet_clock', `ends ${Number(endNs - nowNs) / 1e9} s in the future, limit ${limits.futureSecMax}`);
+  }
+  return startNs < TIME_MIN_NS ? rejected('packet_clock', 'starts before the year 2000') : null;
 }
 
 function checkItem(code: string, tOffsetNs: number, limits: AdmissionLimits): string | null {

@@ -99,7 +99,8 @@ export class Ingest {
     this.config = config;
     this.packetLimits = { ...defaultPacketLimits, packetBytesMax: config.packetBytesMax };
     this.admissionLimits = { ...defaultAdmissionLimits, reorderWindowMs: config.reorderWindowMs };
-    this.sessions = new SessionTable(sink, SESSIONS_MAX, { user: config.userStreamsPerMinMax, key: config.keyStreamsPerMinMax });
+    const perMin = { user: config.userStreamsPerMinMax, key: config.keyStreamsPerMinMax };
+    this.sessions = new SessionTable(sink, SESSIONS_MAX, perMin, this.admissionLimits);
     const tally = (outcome: string): Tally => metrics?.packets.tally({ outcome }) ?? new Tally();
     this.#acceptedCount = tally('accepted');
     this.#duplicateCount = tally('duplicate');

@@ -9,7 +9,7 @@ import type { DecodedPacket } from '../proto/packet.ts';
 import { splitBatch } from '../proto/packet-decode.ts';
 import type { IngestReply, Rejection } from '../proto/reply-codec.ts';
 import { encodeReply } from '../proto/reply-codec.ts';
-import { checkIdentity } from './admit.ts';
+import { checkAlone } from './admit.ts';
 import { Commit } from './commit.ts';
 import type { Ingest, Sender } from './ingest.ts';
 import { unixNowNs } from './ingest.ts';
@@ -130,7 +130,10 @@ async function takeOne(ingest: Ingest, sender: Sender, body: Uint8Array): Promis
   if (isRejected(packet)) throw failure(packet);
   const found = ingest.find(sender.caller, packet, receivedNs);
   const session = found instanceof Promise ? await found : found;
-  if (isRejected(session)) throw failure(session);
+  if (isRejected(session)) {
+    ingest.countRejected(session);
+    throw failure(session);
+  }
   const offered = ingest.offer(session, packet, body, receivedNs, sender);
   if (offered === 'recall') {
     await ingest.recall(session, packet.seq);
@@ -233,7 +236,7 @@ async function openStretch(
     // Most batches are of one device.
     if (isRejected(packet) || (packet.deviceId === known?.deviceId && packet.bootId === known.bootId)) continue;
     const stream = `${packet.bootId}/${packet.deviceId}`;
-    if (openings.has(stream) || checkIdentity(packet) !== null || away.refusalOf(packet) !== undefined) continue;
+    if (openings.has(stream) || checkAlone(packet, ingest.admissionLimits) !== null || away.refusalOf(packet) !== undefined) continue;
     if (away.whyEnough() !== null && !ingest.sessions.isOpen(sender.caller, packet)) continue;
     const found = ingest.find(sender.caller, packet, receivedNs);
     if (!(found instanceof Promise)) {
@@ -246,7 +249,8 @@ async function openStretch(
   const refusals = new Map<string, Rejected>();
   for (const { first, opened } of openings.values()) {
     const session = await away.waitFor(first, opened);
-    if (isRejected(session)) refusals.set(openingOf(first), session);
+    // Its time is about the packet itself: another one of the same boot may begin the stream.
+    if (isRejected(session) && session.code !== 'packet_clock') refusals.set(openingOf(first), session);
   }
   return { packets, refusals };
 }
@@ -356,7 +360,10 @@ async function offerOne(
   if (enough !== null && !ingest.sessions.isOpen(sender.caller, packet)) return enough;
   const found = ingest.find(sender.caller, packet, receivedNs);
   const session = found instanceof Promise ? await away.waitFor(packet, found) : found;
-  if (isRejected(session)) return session;
+  if (isRejected(session)) {
+    ingest.countRejected(session);
+    return session;
+  }
   const offered = ingest.offer(session, packet, bytes, receivedNs, sender);
   if (offered === 'recall') {
     if (enough !== null) return enough;

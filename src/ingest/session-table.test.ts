@@ -7,6 +7,7 @@ import type { OrgId, ProjectId, StreamId, SubjectId } from '../signal.ts';
 import { SessionTable } from './session-table.ts';
 import type { PacketSink, StreamRecord, StreamRequest } from './sink.ts';
 
+const NOW_NS = 1_767_225_600_000_000_000n; // 2026
 const key: Caller = { kind: 'key', keyId: 'k', orgId: 'o', scopes: ['ingest'], projectId: null, subjectId: null };
 
 class Sink implements PacketSink {
@@ -47,6 +48,10 @@ class Sink implements PacketSink {
     };
   }
 
+  isRecorded(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
   nodeUrlOf(): string {
     return '';
   }
@@ -70,7 +75,7 @@ class Sink implements PacketSink {
 }
 
 async function find(table: SessionTable, caller: Caller, deviceId: string) {
-  return await table.find(caller, packetOf(deviceId), 0n);
+  return await table.find(caller, packetOf(deviceId), NOW_NS);
 }
 
 const packetOf = (deviceId: string) => ecgPacket({ channels: 1, fs: 100, ms: 100, count: 1, deviceId })[0]!;

@@ -6,7 +6,8 @@ import { RateLimit } from '../http/rate-limit.ts';
 import { callerKey } from '../http/request.ts';
 import type { Caller } from '../caller.ts';
 import type { Packet } from '../proto/packet.ts';
-import { checkIdentity, packetEndNs } from './admit.ts';
+import { checkAlone, checkBeginning, defaultAdmissionLimits, packetEndNs } from './admit.ts';
+import type { AdmissionLimits } from './admit.ts';
 import { placeInTime } from './clock-fit.ts';
 import { noticesOf } from './notices.ts';
 import { Session } from './session.ts';
@@ -22,6 +23,8 @@ const CLOSING_MS_MAX = 10_000;
 /** Number of streams that a user (over all tokens) and a key may open per minute; also the burst. */
 export type OpeningLimits = Readonly<{ user: number; key: number }>;
 
+type Sending = Exclude<Caller, { kind: 'anonymous' | 'operator' }>;
+
 /** placed: it has ended, or waits for another node. drops: which sessions were dropped meanwhile, of an opening that is not waited for. */
 type Opening = Readonly<{
   done: Promise<Session | Rejected>;
@@ -33,6 +36,7 @@ export class SessionTable {
   readonly #sink: PacketSink;
   readonly #sessionsMax: number;
   readonly #perMin: OpeningLimits;
+  readonly #limits: AdmissionLimits;
   readonly #openingsPerMin: Readonly<Record<'user' | 'key', RateLimit>>;
   readonly #sessions = new Map<string, Session>();
   /** Streams being opened or closed; packets that arrive meanwhile wait. */
@@ -41,8 +45,9 @@ export class SessionTable {
   readonly #turns = new Turns(OPENINGS_MAX);
 
   /** @param sessionsMax maximum number of streams in memory; further ones are answered busy */
-  constructor(sink: PacketSink, sessionsMax: number, perMin: OpeningLimits) {
+  constructor(sink: PacketSink, sessionsMax: number, perMin: OpeningLimits, limits: AdmissionLimits = defaultAdmissionLimits) {
     this.#sink = sink;
+    this.#limits = limits;
     this.#openingsPerMin = {
       user: new RateLimit('streams', perMin.user / MINUTE_SEC, MINUTE_SEC),
       key: new RateLimit('streams', perMin.key / MINUTE_SEC, MINUTE_SEC),
@@ -59,16 +64,17 @@ export class SessionTable {
     return this.#sessions.values();
   }
 
-  /** @returns the session, without a promise when it is in memory; Rejected when the caller may not write to it
+  /** @returns the session, without a promise when it is in memory; Rejected when the caller may not write to it, or the packet would begin
+   *  a stream and cannot be stored
    *  @throws PipelineError (rejected promise) when the database is unavailable */
   find(caller: Caller, packet: Packet, receivedNs: bigint): Session | Rejected | Promise<Session | Rejected> {
     if (caller.kind !== 'key' && caller.kind !== 'user') return rejected('credential_kind', 'a device sends with a key or a user token');
     const key = keyOf(caller.orgId, packet);
     const session = this.#sessions.get(key);
     if (session !== undefined) return mayWrite(caller, session) ?? session;
-    return this.#open(key, caller, packet, receivedNs).then((opened) =>
-      isRejected(opened) ? opened : (mayWrite(caller, opened) ?? opened),
-    );
+    const opening = this.#open(key, caller, packet, receivedNs);
+    if (isRejected(opening)) return opening;
+    return opening.then((opened) => (isRejected(opened) ? opened : (mayWrite(caller, opened) ?? opened)));
   }
 
   /** Whether the session of a packet is in memory. */
@@ -76,13 +82,15 @@ export class SessionTable {
     return caller.kind !== 'anonymous' && this.#sessions.has(keyOf(caller.orgId, packet));
   }
 
-  #open(key: string, caller: Caller, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> {
+  #open(key: string, caller: Sending, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> | Rejected {
     const under = this.#opening.get(key);
     if (under !== undefined) return under.done;
+    const bad = checkAlone(packet, this.#limits);
+    if (bad !== null) return bad;
     const kind = caller.kind === 'user' ? 'user' : 'key';
     if (!this.#openingsPerMin[kind].take(callerKey(caller), performance.now()).allowed) {
       const detail = `${this.#perMin[kind]} streams were opened with this credential within a minute, which is the limit`;
-      return Promise.resolve(rejected('rate_limited', detail));
+      return rejected('rate_limited', detail);
     }
     return this.#note(key, (onward) => this.#openNow(key, caller, packet, receivedNs, onward));
   }
@@ -104,9 +112,7 @@ export class SessionTable {
     return done;
   }
 
-  async #openNow(key: string, caller: Caller, packet: Packet, receivedNs: bigint, onward: () => void): Promise<Session | Rejected> {
-    const bad = checkIdentity(packet);
-    if (bad !== null) return bad;
+  async #openNow(key: string, caller: Sending, packet: Packet, receivedNs: bigint, onward: () => void): Promise<Session | Rejected> {
     if (!(await this.#isClosed(key))) return rejected('busy', 'what was sent before is still being stored; send it again later');
     const full = this.#whyFull();
     if (full !== null) return full;
@@ -114,6 +120,9 @@ export class SessionTable {
       return rejected('credential_kind', 'only an organization key may state when a recording was made');
     const endDeviceNs = packetEndNs(packet);
     const placement = placeInTime(packet, endDeviceNs, receivedNs);
+    const bad = checkBeginning(packet, placement, this.#limits, receivedNs);
+    if (bad !== null && !(await this.#sink.isRecorded({ orgId: caller.orgId, deviceId: packet.deviceId, bootId: packet.bootId })))
+      return bad;
     const request = {
       caller,
       deviceId: packet.deviceId,

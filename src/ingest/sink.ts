@@ -25,6 +25,9 @@ export type StreamRequest = Readonly<{
   receivedNs: bigint;
 }>;
 
+/** What names a stream: at most one has it. */
+export type StreamName = Readonly<{ orgId: string; deviceId: string; bootId: string }>;
+
 /** A stream as stored (existing or just created), including everything durable in packet_log. */
 export type StreamRecord = Readonly<{
   streamId: StreamId;
@@ -82,6 +85,9 @@ export interface PacketSink {
    *  Rejected with not_found when the caller may not write for that subject; throws PipelineError when the database is unavailable.
    *  @param onward called when another node is asked, which may hang: nothing of the stream is opened here */
   openStream(request: StreamRequest, onward?: () => void): Promise<StreamRecord | Rejected>;
+
+  /** Whether a stream of (organization, device, boot) exists. Rejects with PipelineError when the database is unavailable. */
+  isRecorded(stream: StreamName): Promise<boolean>;
 
   /** Takes a packet. The promise resolves when it is durable; it may be the same promise for every packet of one group commit. It may
    *  resolve with what the owner on another node says of them. When it rejects, or says that the packet is refused, nothing of that packet

@@ -9,7 +9,7 @@ import type { FeatureOutput } from '../dsp/rows/feature-rows.ts';
 import { PipelineError } from '../errors.ts';
 import type { Rejected } from '../errors.ts';
 import type { Session } from '../ingest/session.ts';
-import type { Admitted, PacketSink, StreamRecord, StreamRequest } from '../ingest/sink.ts';
+import type { Admitted, PacketSink, StreamName, StreamRecord, StreamRequest } from '../ingest/sink.ts';
 import { OFF_MS_MAX } from '../live/frame-clock.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ClockFit, StreamId } from '../signal.ts';
@@ -64,6 +64,10 @@ export class Pipeline implements PacketSink {
 
   openStream(request: StreamRequest): Promise<StreamRecord | Rejected> {
     return this.#parts.life.open(request);
+  }
+
+  isRecorded(stream: StreamName): Promise<boolean> {
+    return this.#stores.registry.isRecorded(stream);
   }
 
   closeStream({ streamId }: Session): Promise<void> {

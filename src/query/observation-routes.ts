@@ -5,8 +5,10 @@ import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
 import { withPartitions } from '../storage/with-partitions.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
+import { audit } from '../tenancy/audit.ts';
 import { pastMonths } from '../tenancy/past-months.ts';
 import { holdSubject, ownSubject } from '../tenancy/record-ownership.ts';
+import type { Subject } from '../tenancy/record-ownership.ts';
 import { linkBase } from '../config.ts';
 import type { Config } from '../config.ts';
 import { PipelineError } from '../errors.ts';
@@ -14,13 +16,14 @@ import type { Cursors } from '../http/cursor.ts';
 import { page, pageStart } from '../http/page.ts';
 import { defineRoute } from '../http/route.ts';
 import type { Route } from '../http/route.ts';
+import { microsecondsOf } from '../http/times.ts';
 import { isTimeZone, notTimeZone, presentName } from '../http/time-zone.ts';
 import { CursorQuery, exactly, LimitQuery, nullable, OneLine, oneOf, orDefault, QualityMask, Timestamp, Uuid } from '../http/schemas.ts';
 import type { OnDamaged } from './damaged-minutes.ts';
 import { BundleSchema, FHIR_TYPE, fhirBundle } from './fhir.ts';
 import { sqlStateOf } from '../storage/database/sql-states.ts';
 import { measuredValues } from './measured-values.ts';
-import type { MeasurementInput } from './measured-values.ts';
+import type { MeasuredValue, MeasurementInput } from './measured-values.ts';
 import { observationIntervals, readSummaries } from './observation-summaries.ts';
 import type { SummaryInterval } from './observation-summaries.ts';
 import { findBiosignal, readObservations } from './observations.ts';
@@ -70,7 +73,8 @@ const MeasurementsBody = exactly({
 });
 const StoredSchema = exactly({
   created: Type.Integer(),
-  duplicates: Type.Integer(),
+  duplicates: Type.Integer({ description: 'How many were stored before, as they are.' }),
+  corrected: Type.Integer({ description: 'How many were stored before with another quality, and have the one given now.' }),
   subject_id: Uuid,
   implausible: Type.Array(Type.Integer({ description: 'Positions in the request.' }), { description: 'Stored as suspect.' }),
   converted: Type.Array(
@@ -190,7 +194,9 @@ const createMeasurements = ({ db }: ObservationDeps) =>
     tag: 'Observations',
     summary: 'Store measurements that did not come in packets',
     description:
-      'Sent again, the same measurement (user, biosignal, time, value, method) is stored once. A value in another unit is converted where ' +
+      'Sent again, the same measurement (user, biosignal, time, value, method) is stored once; with another `quality` than before it gets ' +
+      'that one (`corrected`; the audit log says so), without `quality` it keeps the one it has. A measurement with another value is another one: flag the ' +
+      'wrong one bad (2) and send the right one. A value in another unit is converted where ' +
       "that can be done exactly ([degF], [lb_av], kPa, mmol/L of glucose …) and kept as it was sent, too; `unit` absent: the biosignal's. " +
       'What is impossible, in an unknown unit or of the future is refused, all of it or nothing; what is possible but implausible is ' +
       'stored with the quality 1 (suspect).',
@@ -210,36 +216,25 @@ const createMeasurements = ({ db }: ObservationDeps) =>
       );
       const keep = async (client: PoolClient) => {
         await holdSubject(client, subject.id);
-        // SQL: kysely has no unnest of several arrays.
-        const { rowCount } = await client.query(
-          `insert into measurement
-           (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
-         select t, (extract(epoch from t) * 1000000)::bigint * 1000, id, $1, $2, $3, biosignal_id, value, unit, qmask, method_code, given_value, given_unit
-         from unnest($4::timestamptz[], $5::uuid[], $6::integer[], $7::float8[], $8::text[], $9::smallint[], $10::text[], $11::float8[], $12::text[])
-           as input (t, id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
-         on conflict do nothing`,
-          [
-            subject.orgId,
-            subject.projectId,
-            subject.id,
-            measured.map((item) => item.time),
-            measured.map((item) => measurementId(subject.id, item)),
-            measured.map((item) => item.biosignal_id),
-            measured.map((item) => item.value),
-            measured.map((item) => item.unit),
-            measured.map((item) => item.quality),
-            measured.map((item) => item.method_code ?? 'imported:api_v1'),
-            measured.map((item) => item.given?.value ?? null),
-            measured.map((item) => item.given?.unit ?? null),
-          ],
-        );
-        const created = rowCount ?? 0;
+        const created = await insertMeasurements(client, subject, measured);
+        const stated = measured.filter((_, i) => body.measurements[i]?.quality !== undefined);
+        const corrected = created < measured.length ? await correctQuality(client, subject, stated) : [];
+        if (corrected.length > 0)
+          await audit(client, request, {
+            action: 'measurements.corrected',
+            targetKind: 'xuser',
+            targetId: subject.id,
+            detail: { corrected },
+          });
         const implausible = measured.flatMap((item, i) => (item.implausible ? [i] : []));
         const converted = measured.flatMap(({ given, value, unit }, index) =>
           given === null ? [] : [{ index, given_value: given.value, given_unit: given.unit, value, unit }],
         );
-        const duplicates = measured.length - created;
-        return { status: 201, json: { created, duplicates, subject_id: subject.id, implausible, converted } } as const;
+        const duplicates = measured.length - created - corrected.length;
+        return {
+          status: 201,
+          json: { created, duplicates, corrected: corrected.length, subject_id: subject.id, implausible, converted },
+        } as const;
       };
       return await withPartitions(db, 'measurement', async () => {
         await ensurePartitions(db, measured);
@@ -263,6 +258,59 @@ async function measurableBiosignals(
     biosignals.set(id, biosignal);
   }
   return biosignals;
+}
+
+/** Stores those that are not there yet.  @returns how many */
+async function insertMeasurements(client: PoolClient, subject: Subject, measured: readonly MeasuredValue[]): Promise<number> {
+  // SQL: kysely has no unnest of several arrays.
+  const { rowCount } = await client.query(
+    `insert into measurement
+       (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
+     select t, (extract(epoch from t) * 1000000)::bigint * 1000, id, $1, $2, $3, biosignal_id, value, unit, qmask, method_code, given_value, given_unit
+     from unnest($4::timestamptz[], $5::uuid[], $6::integer[], $7::float8[], $8::text[], $9::smallint[], $10::text[], $11::float8[], $12::text[])
+       as input (t, id, biosignal_id, value, unit, qmask, method_code, given_value, given_unit)
+     on conflict do nothing`,
+    [
+      subject.orgId,
+      subject.projectId,
+      subject.id,
+      measured.map((item) => item.time),
+      measured.map((item) => measurementId(subject.id, item)),
+      measured.map((item) => item.biosignal_id),
+      measured.map((item) => item.value),
+      measured.map((item) => item.unit),
+      measured.map((item) => item.quality),
+      measured.map((item) => item.method_code ?? 'imported:api_v1'),
+      measured.map((item) => item.given?.value ?? null),
+      measured.map((item) => item.given?.unit ?? null),
+    ],
+  );
+  return rowCount ?? 0;
+}
+
+type Corrected = Readonly<{ id: string; from: number; to: number }>;
+
+/** Gives measurements that are stored with another quality the one that is stated, of several the last.  @returns those */
+async function correctQuality(client: PoolClient, subject: Subject, stated: readonly MeasuredValue[]): Promise<readonly Corrected[]> {
+  const last = new Map(stated.map((item) => [`${measurementId(subject.id, item)} ${microsecondsOf(item.time)}`, item]));
+  const items = [...last.values()];
+  // SQL: kysely has no unnest of several arrays. Deleted and stored anew: the role of the API does not update measurements.
+  const { rows } = await client.query<Corrected>(
+    `delete from measurement m using unnest($2::timestamptz[], $3::uuid[], $4::integer[], $5::smallint[]) as input (t, id, biosignal_id, qmask)
+     where m.xuser_id = $1 and m.biosignal_id = input.biosignal_id and m.time = input.t and m.id = input.id and m.qmask <> input.qmask
+       and m.biosignal_id = any ($4::integer[])
+       and m.time between (select min(t) from unnest($2::timestamptz[]) t) and (select max(t) from unnest($2::timestamptz[]) t)
+     returning m.id, m.qmask as from, input.qmask as to`,
+    [
+      subject.id,
+      items.map((item) => item.time),
+      items.map((item) => measurementId(subject.id, item)),
+      items.map((item) => item.biosignal_id),
+      items.map((item) => item.quality),
+    ],
+  );
+  if (rows.length > 0) await insertMeasurements(client, subject, items);
+  return rows;
 }
 
 /** Creates the partitions that plain PostgreSQL needs before rows are inserted; the function exists only there. */

@@ -76,7 +76,7 @@ const getSamples = ({ db, cursors, turns, recentSamples, onDamaged }: Deps) =>
     handler: async ({ caller, params, query, header, signal }) => {
       const type = pickMediaType(header('accept'), ['application/json', CSV, PROTOBUF, ARROW]);
       const stream = await ownStream(db, caller, params.streamId);
-      const scope = ['samples', stream.uuid, query.until, query.channels?.join() ?? ''].join(' ');
+      const scope = `samples ${stream.uuid} ${JSON.stringify([query.since, query.until, query.channels])}`;
       const list = { cursors, path: `/api/v1/streams/${stream.uuid}/samples`, scope, query };
       const start = pageStart(list);
       const fromNs = start === null ? nanosOf(query.since) : BigInt(start[0] ?? 0);

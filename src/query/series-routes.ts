@@ -128,14 +128,8 @@ const getFeatures = ({ db, cursors, turns, onDamaged, methods = [] }: SeriesDeps
       const type = pickMediaType(header('accept'), ['application/json', PROTOBUF]);
       const stream = await ownStream(db, caller, params.streamId);
       await needFeatures(db, computed, query.names ?? []);
-      const scope = [
-        'features',
-        stream.uuid,
-        query.names?.join() ?? '',
-        query.method_code ?? '',
-        query.quality_max,
-        query.cadence ?? '',
-      ].join(' ');
+      const { names, method_code: method, since, until, quality_max: qualityMax, cadence } = query;
+      const scope = `features ${stream.uuid} ${JSON.stringify([names, method, since, until, qualityMax, cadence])}`;
       const list = { cursors, path: `/api/v1/streams/${stream.uuid}/features`, scope, query };
       const start = pageStart(list);
       const filter = {
@@ -191,7 +185,8 @@ const getBeats = ({ db, cursors, turns, onDamaged }: SeriesDeps) =>
     errors: ['not_found', 'cursor_invalid'],
     handler: async ({ caller, params, query, signal }) => {
       const stream = await ownStream(db, caller, params.streamId);
-      const scope = ['beats', stream.uuid, query.channel ?? '', query.method_code ?? ''].join(' ');
+      const { channel, method_code: method, since, until } = query;
+      const scope = `beats ${stream.uuid} ${JSON.stringify([channel, method, since, until])}`;
       const list = { cursors, path: `/api/v1/streams/${stream.uuid}/beats`, scope, query };
       const start = pageStart(list);
       const filter = {

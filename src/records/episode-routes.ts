@@ -1,5 +1,6 @@
 /** Episodes: list, read with artifacts, create, change; add an artifact and fetch its bytes. */
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import type { Pool } from 'pg';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { audit } from '../tenancy/audit.ts';
@@ -71,7 +72,9 @@ const ArtifactBody = exactly({
     oneOf(['application/json', 'text/plain', 'text/csv', 'image/svg+xml', 'image/png', 'application/pdf', 'application/zip']),
   ),
   content: Type.Optional(Type.Unknown()),
-  data_base64: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9+/]*={0,2}$', maxLength: Math.ceil((ARTIFACT_BYTES_MAX * 4) / 3) + 4 })),
+  data_base64: Type.Optional(
+    Type.String({ minLength: 1, pattern: '^[A-Za-z0-9+/]*={0,2}$', maxLength: Math.ceil((ARTIFACT_BYTES_MAX * 4) / 3) + 4 }),
+  ),
 });
 
 type Deps = Readonly<{ db: Pool; cursors: Cursors }>;
@@ -231,6 +234,9 @@ const addArtifact = ({ db }: Deps) =>
     operationId: 'addArtifact',
     tag: 'Episodes',
     summary: 'Add an artifact to an episode',
+    description:
+      'It has content (JSON) or data_base64 (a file of media_type), not both; one that shows where it lies on a recording (stream_id, starts_at) ' +
+      'needs neither.',
     access: { key: 'write', operator: 'editor' },
     params: { id: Uuid },
     body: ArtifactBody,
@@ -240,6 +246,7 @@ const addArtifact = ({ db }: Deps) =>
     errors: ['consent_missing', 'not_found'],
     handler: async (request) => {
       const { caller, params, body } = request;
+      const data = dataOf(body);
       const episode = await ownEpisode(db, caller, params.id);
       const stream = body.stream_id === undefined ? null : await ownStream(db, caller, body.stream_id);
       if (stream !== null && stream.subjectId !== episode.subject_id) throw new PipelineError('not_found', 'There is no such stream.');
@@ -258,7 +265,7 @@ const addArtifact = ({ db }: Deps) =>
           channelCode: body.channel_code ?? null,
           mediaType: body.media_type ?? 'application/json',
           content: body.content ?? {},
-          data: body.data_base64 === undefined ? null : Buffer.from(body.data_base64, 'base64'),
+          data,
           createdBy: callerKey(caller),
         });
         await emitEvent(client, subject, 'artifact.created', {
@@ -297,6 +304,21 @@ const getArtifact = ({ db }: Deps) =>
 /** The state of an episode for the audit log, without free text. */
 function stateOf({ status, severity, ended_at }: EpisodeChange): object {
   return { ...(status && { status }), ...(severity && { severity }), ...(ended_at !== undefined && { ended_at }) };
+}
+
+/** The bytes of an artifact's file; null: it has none.  @throws PipelineError validation_failed: it holds two things, or nothing */
+function dataOf({ content, data_base64: text, stream_id: stream, starts_at: start }: Static<typeof ArtifactBody>): Buffer | null {
+  const wrong = (pointer: string, code: string, detail: string): PipelineError =>
+    new PipelineError('validation_failed', `${pointer}: ${detail}`, { errors: [{ pointer, code, detail }] });
+  if (text === undefined) {
+    if (content !== undefined || (stream !== undefined && start !== undefined)) return null;
+    throw wrong('/content', 'required', 'is required, or data_base64, or stream_id with starts_at');
+  }
+  if (content !== undefined) throw wrong('/data_base64', 'exclusive', 'goes without content: an artifact has one or the other');
+  const digits = text.replace(/=+$/, '').length;
+  const isWhole = digits % 4 !== 1 && (digits === text.length || text.length % 4 === 0);
+  if (!isWhole || digits === 0) throw wrong('/data_base64', 'base64', 'is no base64 of whole bytes');
+  return Buffer.from(text, 'base64');
 }
 
 function checkOrder(start: string, end: string | null): void {

@@ -93,6 +93,20 @@ export class StreamRegistry {
     return this.#openings.call(request);
   }
 
+  /** Whether a stream of (organization, device, boot) exists. */
+  async isRecorded({
+    orgId,
+    deviceId,
+    bootId,
+  }: Pick<StreamOpening, 'deviceId' | 'bootId'> & Readonly<{ orgId: string }>): Promise<boolean> {
+    const { rowCount } = await this.#database.pool.query(
+      `select from stream s join device d on d.id = s.device_id
+       where d.organization_id = $1 and d.external_id = $2 and s.boot_id = decode($3, 'hex')`,
+      [orgId, deviceId, bootId],
+    );
+    return rowCount !== 0;
+  }
+
   async #openStreams(requests: readonly StreamOpening[]): Promise<readonly (OpenedStream | Rejected)[]> {
     const { pool } = this.#database;
     const found = await findOrCreateStreams(pool, requests);

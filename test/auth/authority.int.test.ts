@@ -370,6 +370,16 @@ describe('time', () => {
     expect(rows, 'a refused rotation changes nothing').toEqual([{ expires_at: null }]);
   });
 
+  // promise: replaced-once
+  it('is not extended by rotations at the same time either: one makes a successor', async () => {
+    const { orgId, apiKey } = running.org;
+    for (let round = 0; round < 5; round++) {
+      const { record } = await createApiKey(running.database.pool, { orgId, name: 'raced', scopes: ['read'] });
+      const raced = await Promise.all(Array.from({ length: 8 }, () => rotate(apiKey.key, record.id, 3600)));
+      expect(raced.map(({ status }) => status).sort((a, b) => a - b)).toEqual([201, ...Array<number>(7).fill(409)]);
+    }
+  });
+
   // promise: no-more-time
   it('of a token is no longer than that of the key that mints it', async () => {
     const { key, record } = await ending(['write'], soon(90_000));

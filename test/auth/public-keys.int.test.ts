@@ -141,6 +141,24 @@ describe('an SDK key that ends', () => {
   });
 });
 
+describe('a public key that is rotated', () => {
+  // promise: public-replaced
+  it('can be rotated again: an SDK key at any time, a project key once its overlap has ended', async () => {
+    const { projectId } = await createProject(api.database.pool, api.org.orgId, 'Replaced');
+    const at = `/api/v1/projects/${projectId}`;
+    const key = await api.json<SdkKey>('POST', `${at}/sdk-keys`, { body: {}, status: 201 });
+    const made = await Promise.all(
+      Array.from({ length: 4 }, () => api.json<SdkKey>('POST', `${at}/sdk-keys/${key.id}/rotate`, { body: {}, status: 201 })),
+    );
+    expect(new Set(made.map(({ sdk_key: text }) => text)).size).toBe(4);
+    expect(made.map(({ rotated_from: from }) => from)).toEqual(Array(4).fill(key.id));
+    const rotate = (): Promise<Response> => api.send('POST', `${at}/rotate-key`, { body: { overlap_sec: 3600 } });
+    expect([(await rotate()).status, (await rotate()).status]).toEqual([201, 409]);
+    await api.json('DELETE', `${at}/previous-key`);
+    expect((await rotate()).status).toBe(201);
+  });
+});
+
 describe('an organization key that is rotated', () => {
   // promise: key-overlap
   // job: expired-callers

@@ -150,6 +150,35 @@ describe('what is not there', () => {
       expect([answer.status, await answer.text()]).toEqual([422, expect.stringContaining('is not after since')]);
     }
   });
+
+  // promise: range-forward
+  it('is a range that ends before it begins, in every list and report', async () => {
+    const { uuid } = await stream(user.id, ['ecg']);
+    const ofUser = `subject_id=${user.id}&`;
+    const lists = {
+      [`streams/${uuid}/features`]: '',
+      [`streams/${uuid}/beats`]: '',
+      [`streams/${uuid}/events`]: '',
+      [`streams/${uuid}/samples`]: '',
+      observations: `${ofUser}biosignal_id=61&`,
+      streams: ofUser,
+      episodes: ofUser,
+      annotations: ofUser,
+      adherence: ofUser,
+      'audit-log': '',
+    };
+    for (const [list, query] of Object.entries(lists)) {
+      const ask = (since: string, until: string) => api.send('GET', `/api/v1/${list}?${query}since=${since}&until=${until}`);
+      const refused = await ask('2026-01-02T00:00:00Z', '2026-01-01T23:59:59.999Z');
+      expect([list, refused.status, await refused.json()]).toMatchObject([
+        list,
+        422,
+        { detail: '/query/until: is not after since', errors: [{ pointer: '/query/until', code: 'order', detail: 'is not after since' }] },
+      ]);
+      // The later offset is the earlier time.
+      expect([list, (await ask('2026-01-02T00:00:00%2B02:00', '2026-01-01T23:00:00Z')).status]).toEqual([list, 200]);
+    }
+  });
 });
 
 describe('bootstrap', () => {
@@ -183,8 +212,30 @@ describe('episodes', () => {
     const file = await api.send('GET', detail.artifacts[0]?.href ?? '', { as: user.token });
     expect(file.headers.get('content-disposition')).toBe('attachment');
     expect(await file.text()).toBe('<svg/>');
+    const wrong: Record<string, object> = {
+      '/data_base64 base64': { data_base64: 'A' },
+      '/data_base64 minLength': { data_base64: '' },
+      '/data_base64 exclusive': { content: {}, data_base64: 'AAAA' },
+      '/content required': { title: 'nothing' },
+    };
+    for (const [what, fields] of Object.entries(wrong)) {
+      const refused = await api.send('POST', `${path}/artifacts`, { body: { kind: 'note', ...fields } });
+      const [pointer, code] = what.split(' ');
+      expect([refused.status, await refused.json()]).toMatchObject([422, { errors: [{ pointer, code }] }]);
+    }
+    for (const text of ['AA=', 'A===', '==', 'AAAAA'])
+      expect((await api.send('POST', `${path}/artifacts`, { body: { kind: 'note', data_base64: text } })).status).toBe(422);
+    for (const [text, bytes] of [
+      ['AA', 1],
+      ['AA==', 1],
+      ['AAAA', 3],
+    ] as const) {
+      const body = { kind: 'file', media_type: 'text/plain', data_base64: text };
+      const { artifacts } = await api.json<{ artifacts: { bytes: number }[] }>('POST', `${path}/artifacts`, { body, status: 201 });
+      expect(artifacts.at(-1)).toMatchObject({ bytes });
+    }
     const closed = await api.json<Entity>('PATCH', path, { body: { status: 'closed', ended_at: '2026-01-01T11:00:00Z' } });
-    expect(closed).toMatchObject({ status: 'closed', artifact_count: 1 });
+    expect(closed).toMatchObject({ status: 'closed', artifact_count: 4 });
     expect((await api.send('PATCH', path, { body: { ended_at: '2025-01-01T11:00:00Z' } })).status).toBe(422);
     const list = await api.json<Entity[]>('GET', '/api/v1/episodes?since=2026-01-01T10:30:00Z&until=2026-01-02T00:00:00Z', {
       as: user.token,

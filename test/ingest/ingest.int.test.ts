@@ -1,5 +1,5 @@
 /** Packets over real sockets, with a sink in memory: what is acknowledged is stored, what is refused says why, nothing is taken twice. */
-import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MemoryService } from '../../bench/lib/memory-service.ts';
@@ -112,6 +112,7 @@ describe('POST /ingest/raw-packet', () => {
     expect(await post(new Uint8Array(300_000))).toMatchObject({ status: 413 });
     expect(await post(gzipSync(new Uint8Array(300_000)), { 'content-encoding': 'gzip' })).toMatchObject({ status: 413 });
     expect(await post(bytes, { 'content-encoding': 'compress' })).toMatchObject({ status: 415 });
+    expect(await post(brotliCompressSync(bytes), { 'content-encoding': 'br' })).toMatchObject({ status: 415 });
     expect(await post(bytes, { 'content-type': 'text/plain' })).toMatchObject({ status: 415 });
     expect(await post(bytes, { 'content-type': 'application/x-protobuf; encoding=json' })).toMatchObject({ status: 415 });
     expect(await post(bytes, { accept: 'text/html' })).toMatchObject({ status: 406, body: { code: 'not_acceptable' } });

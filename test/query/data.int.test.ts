@@ -195,6 +195,27 @@ describe('beats', () => {
   });
 });
 
+describe('a cursor', () => {
+  // promise: cursor-filters
+  it('of features, or of beats, is refused with any other filter than that of its page', async () => {
+    const others = [`since=2030-01-01T00:00:00Z`, `since=${at(1)}`, `until=${at(9)}`, 'method_code=derived:another_v1'];
+    const of: Record<string, string[]> = { features: ['names=hrv_rmssd_60s', 'quality_max=0', 'cadence=0.1'], beats: ['channel=ecg.v1'] };
+    for (const [list, filters] of Object.entries(of)) {
+      const path = `/api/v1/streams/${stream.uuid}/${list}?limit=2`;
+      const link = (await api.send('GET', path)).headers.get('link') ?? '';
+      const next = /<([^>]+)>/.exec(link)?.[1] ?? '';
+      for (const filter of [...others, ...filters]) {
+        const [name] = filter.split('=');
+        const url = new URL(next, api.base);
+        url.searchParams.delete(name!);
+        const answer = await api.send('GET', `${url.pathname}${url.search}&${filter}`);
+        expect([list, filter, answer.status, await answer.json()]).toMatchObject([list, filter, 400, { code: 'cursor_invalid' }]);
+      }
+      expect((await api.send('GET', next.replace('limit=2', 'limit=3'))).status).toBe(200);
+    }
+  });
+});
+
 describe('samples', () => {
   // promise: raw-samples, strip
   it('are physical values with exact times, as JSON and CSV, in pages', async () => {

@@ -161,6 +161,40 @@ it.each([
 });
 
 // promise: measurement-ranges
+// promise: measurement-corrected
+it('gives a measurement that is sent again the quality that it is sent with', async () => {
+  const { xuser_id: id } = await run.token('corrected');
+  const weight = { biosignal_id: WEIGHT, value: 70, time: '2026-02-21T08:00:00Z' };
+  const send = async (...measurements: object[]) => {
+    const body = { subject_id: id, measurements };
+    const { status, body: answer } = await run.send<Record<string, number>>('POST', '/api/v1/measurements', { body });
+    return [status, answer['created'], answer['corrected'], answer['duplicates']];
+  };
+  const flags = async (): Promise<[number, number][]> => {
+    const path = `/api/v1/observations?biosignal_id=${WEIGHT}&subject_id=${id}&quality_max=2&order=asc`;
+    return (await run.send<{ value: number; qmask: number }[]>('GET', path)).body.map(({ value, qmask }) => [value, qmask]);
+  };
+  expect(await send({ ...weight, quality: 0 })).toEqual([201, 1, 0, 0]);
+  expect(await send({ ...weight, quality: 2 })).toEqual([201, 0, 1, 0]);
+  expect(await flags()).toEqual([[70, 2]]);
+  const good = await run.send('GET', `/api/v1/observations?biosignal_id=${WEIGHT}&subject_id=${id}&quality_max=0`);
+  expect(good.body).toEqual([]);
+  for (const again of [weight, { ...weight, quality: 2 }]) expect(await send(again)).toEqual([201, 0, 0, 1]);
+  // With what is new, in another unit, and twice in one request: the last holds.
+  const pounds = { ...weight, value: 154.3236, unit: '[lb_av]', time: '2026-02-22T08:00:00Z' };
+  expect(await send({ ...weight, quality: 1 }, pounds, { ...weight, quality: 0 }, { ...pounds, quality: 1 })).toEqual([201, 1, 2, 1]);
+  expect((await flags()).map(([, flag]) => flag)).toEqual([0, 1]);
+  const log = await run.send<{ action: string; detail: object }[]>(
+    'GET',
+    `/api/v1/audit-log?subject_id=${id}&action=measurements.corrected`,
+  );
+  expect(log.body).toHaveLength(2);
+  expect(log.body.at(-1)).toMatchObject({ detail: { corrected: [{ from: 0, to: 2 }] } });
+  const racing = await Promise.all([0, 1, 2, 0, 1, 2].map((quality) => send({ ...weight, quality })));
+  expect(racing.map(([status]) => status)).toEqual(Array(6).fill(201));
+  expect(await flags()).toHaveLength(2);
+});
+
 it('refuses a value that is not a finite number in the unit of the biosignal', async () => {
   const body = { name: 'Load', abbreviation: 'LOAD', unit: '%', signal_type: 'scalar', source_type: 'device', code: 'load' };
   const own = await run.send<{ id: number }>('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, { body });
