@@ -1,5 +1,5 @@
-// A first lead that changes its rate while another keeps its own has the same rows in whatever order its packets arrive, and of samples in a
-// unit that does not convert nothing is computed.
+// A first lead that changes its rate while another keeps its own has the same rows in whatever order its packets arrive, and of samples in
+// a unit that does not convert nothing is computed.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import type { NewOrganization } from '../../src/auth/organizations.ts';

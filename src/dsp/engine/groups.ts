@@ -26,7 +26,8 @@ export type BeatPlan = Readonly<{
 /** Slower accelerometers do not see arm swing. */
 const accLowestHz = 10;
 
-/** At most this many ECG leads of one rate are fused: the stream's first lead, and the first ones by channelNo. What the others would add is less than they cost. */
+/** At most this many ECG leads of one rate are fused: the stream's first lead, and the first ones by channelNo. What the others would add
+ *  is less than they cost. */
 export const fusedEcgLeadsMax = 16;
 
 export function beatPlans(groups: readonly ChannelGroup[]): BeatPlan[] {
