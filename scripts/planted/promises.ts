@@ -374,6 +374,16 @@ export const faults: readonly Fault[] = [
     'const piece = ring === null && this.#waves === null ? n : Math',
     'const piece = ring === null || n > 0 ? n : Math',
   ]),
+  fault('changed-rate', 'every group of the first lead gives its values', 'src/dsp/engine/packet-cuts.test.ts', [
+    'src/dsp/engine/primary-groups.ts',
+    'if (theirs > own || (theirs === own && !yields)) return false;',
+    'if (theirs > own + 2) return false;',
+  ]),
+  fault('foreign-units', 'a unit that is not known is taken for that of the method', 'src/dsp/engine/slow-values.test.ts', [
+    'src/dsp/engine/units.ts',
+    'known.get(name.toLowerCase()) ?? null',
+    'known.get(name.toLowerCase()) ?? asItIs',
+  ]),
   fault('imports-held', 'signal processing imports storage', 'test/repository/architecture.test.ts', [
     'src/dsp/hrv/time-domain.ts',
     '/** Time-domain heart rate variability of one window of NN intervals. */',

@@ -716,7 +716,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('usable_min', temperature.COVERAGE_MIN, '1', 'bad when less than this share of the block is usable'),
     ],
     limits: [
-      'Skin temperature under the sensor, not core temperature.',
+      'Skin temperature under the sensor, not core temperature. No unit, or `1`, is taken for Cel.',
       'A sensor that lies in a room of more than 25 °C, or in warm water, cannot be told from one on the skin once it has settled, nor one that holds its value.',
     ],
   },
@@ -727,7 +727,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       p('slope_max', eda.SLOPE_MAX_US_PER_SEC, 'uS/s', 'faster changes are artefacts'),
     ],
     limits: [
-      'Exosomatic conductance; a resistance must be converted first. A unit that is not known is taken for uS.',
+      'Exosomatic conductance; a resistance must be converted first. No unit, or `1`, is taken for uS.',
       'Dry skin and a dry electrode are as low; a device that holds a value, at a rail too, cannot be told from calm skin that it resolves coarsely.',
     ],
   },
@@ -755,7 +755,7 @@ const details: Readonly<Record<string, MethodDetails>> = {
       ...moved,
     ],
     limits: [
-      'Three axes of one rate, with gravity; depends on where the sensor is worn. A unit that is not known is taken for g.',
+      'Three axes of one rate, with gravity; depends on where the sensor is worn. No unit, or `1`, is taken for g.',
       'Vehicles and machines move it as walking does. A device that holds all three axes looks like one that lies still.',
     ],
   },

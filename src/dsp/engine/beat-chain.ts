@@ -14,6 +14,7 @@ import { BeatModulation } from './modulation.ts';
 import { BeatIntervals } from './intervals.ts';
 import { OxygenValues } from './oxygen.ts';
 import type { OxygenLeads } from './oxygen.ts';
+import type { SecondsSeen } from './primary-groups.ts';
 import { BeatPulseWaves } from './pulse-waves.ts';
 import { BeatRhythm } from './rhythm.ts';
 import { SampleRing } from './sample-ring.ts';
@@ -126,6 +127,8 @@ export class BeatChain implements Chain, RowTaker {
   readonly #oxygen: OxygenValues | null;
   readonly #waves: BeatPulseWaves | null;
   readonly #methods: ChainMethods;
+  /** Null: no other group may give the same values. */
+  readonly #seen: SecondsSeen | null;
   /** Flags of judged seconds by their start, s (a small integer is a cheaper key than a time in µs); about the last minute before what has
    *  its verdict, which the first beats of a slow heart after a gap get up to two minutes later. */
   readonly #flags = new Map<number, QualityFlag>();
@@ -139,8 +142,16 @@ export class BeatChain implements Chain, RowTaker {
   #outUs = 0;
 
   /** @param kind finds the beats and judges them */
-  constructor(group: BeatGroup, kind: KernelKind, methods: ChainMethods, stock: KernelStock, sink: RowSink) {
+  constructor(
+    group: BeatGroup,
+    kind: KernelKind,
+    methods: ChainMethods,
+    stock: KernelStock,
+    sink: RowSink,
+    seen: SecondsSeen | null = null,
+  ) {
     this.group = group;
+    this.#seen = seen;
     this.#sink = sink;
     this.#methods = methods;
     this.feed = new LeadFeed(group.codes.length + group.axisCount, group.rateNanoHz, this);
@@ -252,6 +263,7 @@ export class BeatChain implements Chain, RowTaker {
 
   rows(leads: readonly Float64Array[], n: number, k: number, mayMiss: boolean): void {
     if (mayMiss) noteMissing(this.#gaps, leads, this.group.codes.length, n, k, this.group.rateNanoHz);
+    this.#seen?.rows(leads, this.group.codes.length, n, k);
     this.#feedBeats(leads, n, k);
     this.#oxygen?.push(leads, 0, n, k);
   }

@@ -8,6 +8,7 @@
  *   items    beats, seconds, rates, judgements: a device time and five numbers; each leaves the runner once, at the seams, too
  *   chain    BeatChain (beats to intervals, values, quality) or ValueChain (blocks to values): holds a row until nothing changes it;
  *            in a BeatChain, BeatValues makes rates and variability, BeatModulation breathing, from the samples at each beat
+ *            values of the whole stream pass through PrimaryGroups where several chains give them
  *  rows   RowBuffer, through this engine as the RowSink of its chains: values in whole steps; those before fromUs are left out
  *
  *  settle() carries what was taken through the chains that it touched; `finalUs` is the time before which all of them are done. */
@@ -34,6 +35,7 @@ import { blockKernel, breathKernel, ecgSegmentKernel, pulseKernel, responseKerne
 import type { KernelKind, KernelStock } from './runner.ts';
 import type { OxygenLeads } from './oxygen.ts';
 import type { ValueFeature } from './value-chain.ts';
+import { PrimaryGroups } from './primary-groups.ts';
 import { scaleOf } from './units.ts';
 import { ValueChain } from './value-chain.ts';
 import { Spo2 } from '../ppg/spo2.ts';
@@ -52,6 +54,8 @@ export class StreamEngine implements RowSink {
   readonly #chains: Chain[] = [];
   /** Rates of breathing pass through it where the stream has a heart. */
   readonly #heartSeen: HeartSeen | null;
+  /** Heart rates and what else is of the whole stream pass through them where its first lead is in several groups. */
+  readonly #primaries: PrimaryGroups[] = [];
   /** By channelNo: what takes its samples. */
   readonly #routes: (Route | null)[];
   /** Chains with something new, each once: the first so many. */
@@ -77,7 +81,13 @@ export class StreamEngine implements RowSink {
     this.#spo2 = spo2;
     this.#routes = channels.map(() => null);
     const groups = channelGroups(channels);
-    for (const plan of beatPlans(groups)) this.#addBeats(channels, plan);
+    const plans = beatPlans(groups).filter(({ group, source }) => isComputed(source, group.rateNanoHz));
+    for (const source of ['ecg', 'ppg'] as const) {
+      const own = plans.filter((plan) => plan.source === source);
+      const primaries = own.filter(({ primary }) => primary).length > 1 ? new PrimaryGroups(this) : null;
+      if (primaries !== null) this.#primaries.push(primaries);
+      for (const plan of own) this.#addBeats(channels, plan, primaries);
+    }
     const hearts = [...this.#chains];
     const breaths: Chain[] = [];
     for (const group of groups) {
@@ -140,6 +150,7 @@ export class StreamEngine implements RowSink {
   settle(): void {
     for (let i = 0; i < this.#touchedCount; i++) this.#touched[i]!.advance();
     this.#touchedCount = 0;
+    for (const primaries of this.#primaries) primaries.advance(false);
     this.#heartSeen?.advance(false);
   }
 
@@ -155,6 +166,7 @@ export class StreamEngine implements RowSink {
       }
     this.settle();
     for (const chain of this.#chains) chain.flush();
+    for (const primaries of this.#primaries) primaries.advance(true);
     this.#heartSeen?.advance(true);
     this.#flushedUs = finalUs;
   }
@@ -196,10 +208,11 @@ export class StreamEngine implements RowSink {
     if (tUs >= this.#fromUs) this.#rows.add(rowCode.quality, channelNo, tUs, fromSteps(toSteps(sqi, SQI_STEP), SQI_STEP), flag, 0);
   }
 
-  #addBeats(channels: readonly ChannelConfig[], { group, source, primary, breathing, motion }: BeatPlan): void {
+  /** @param primaries of its source; null: no two groups are primary */
+  #addBeats(channels: readonly ChannelConfig[], plan: BeatPlan, primaries: PrimaryGroups | null): void {
+    const { group, source, primary, breathing, motion } = plan;
     const { rateNanoHz, leads } = group;
     const fs = rateNanoHz / 1e9;
-    if (!(fs >= lowestHz[source] && fs <= highestHz[source])) return;
     const axes = motion?.leads ?? [];
     const kind: KernelKind = {
       key: `${source} ${rateNanoHz} ${leads.length} ${axes.length}`,
@@ -225,7 +238,11 @@ export class StreamEngine implements RowSink {
       oxygen: source === 'ppg' ? oxygenLeads(group, this.#spo2) : null,
     };
     const methods = { sqi: sqiMethods[source] };
-    this.#add(channels, [...leads, ...axes], new BeatChain(beats, kind, methods, this.#stock, this), rateNanoHz);
+    const chain =
+      primary && primaries !== null
+        ? primaries.add(rateNanoHz, this, (sink, seen) => new BeatChain(beats, kind, methods, this.#stock, sink, seen))
+        : new BeatChain(beats, kind, methods, this.#stock, this);
+    this.#add(channels, [...leads, ...axes], chain, rateNanoHz);
   }
 
   #addValues(channels: readonly ChannelConfig[], group: ChannelGroup): void {
@@ -233,7 +250,7 @@ export class StreamEngine implements RowSink {
     const channelNo = (leads: readonly GroupLead[]): number => leads[0]!.channelNos[0]!;
     const plausible = group.kind === 'eda' ? { ...PLAUSIBLE_US, perSec: SLOPE_MAX_US_PER_SEC } : null;
     for (const { leads, features } of valueFeatures(group)) {
-      // of a resistance nothing is computed: a chain that never begins would keep the stream from being final
+      // of a unit that is not known nothing is computed: a chain that never begins would keep the stream from being final
       if (!leads.every(({ channelNos }) => channelNos.some((no) => scaleOf(group.kind, channels[no]!.unit) !== null))) continue;
       const chain = new ValueChain(channelNo(leads), rateNanoHz, leads.length, features, this.#stock, this, plausible);
       this.#add(channels, leads, chain, rateNanoHz);
@@ -263,6 +280,12 @@ const lowestHz = { ecg: 50, ppg: 20 };
 /** Faster channels are not computed, nor slow ones above `slowHighestHz`: kernels store seconds of samples of up to 64 channels. */
 const highestHz = { ecg: 4000, ppg: 2000 };
 const slowHighestHz = 4000;
+
+function isComputed(source: BeatPlan['source'], rateNanoHz: number): boolean {
+  const fs = rateNanoHz / 1e9;
+  return fs >= lowestHz[source] && fs <= highestHz[source];
+}
+
 const sqiMethods = { ecg: methodIndex('sqi_ecg'), ppg: methodIndex('sqi_ppg') };
 
 const breathingMethods = { ecg: methodIndex('resp_rate_ecg'), ppg: methodIndex('resp_rate_ppg') };

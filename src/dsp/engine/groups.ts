@@ -14,7 +14,8 @@ export type ChannelGroup = Readonly<{
 export type BeatPlan = Readonly<{
   group: ChannelGroup;
   source: 'ecg' | 'ppg';
-  /** Does it give the stream's heart rate and variability? */
+  /** Does it give the stream's heart rate and variability? It has the stream's first lead, as its own first one. Of several, see
+   *  primary-groups.ts. */
   primary: boolean;
   /** Does it give the stream's rate of breathing? Where no channel has it. */
   breathing: boolean;
@@ -25,7 +26,8 @@ export type BeatPlan = Readonly<{
 /** Slower accelerometers do not see arm swing. */
 const accLowestHz = 10;
 
-/** At most this many ECG leads of one rate are fused: the first ones by channelNo. What the others would add is less than they cost. */
+/** At most this many ECG leads of one rate are fused: the stream's first lead, and the first ones by channelNo. What the others would add
+ *  is less than they cost. */
 export const fusedEcgLeadsMax = 16;
 
 export function beatPlans(groups: readonly ChannelGroup[]): BeatPlan[] {
@@ -33,9 +35,11 @@ export function beatPlans(groups: readonly ChannelGroup[]): BeatPlan[] {
   const motion = groups.find((g) => g.kind === 'acc' && g.leads.length === 3 && g.rateNanoHz >= accLowestHz * 1e9) ?? null;
   return (['ecg', 'ppg'] as const).flatMap((source) => {
     const own = groups.filter((g) => g.kind === source);
+    const first = own[0]?.leads[0]?.code;
     return own.map((all): BeatPlan => {
-      const primary = all.leads.some((lead) => lead.code === own[0]!.leads[0]!.code);
-      const group = source === 'ecg' ? { ...all, leads: all.leads.slice(0, fusedEcgLeadsMax) } : all;
+      const primary = all.leads.some(({ code }) => code === first);
+      const leads = [...all.leads.filter(({ code }) => code === first), ...all.leads.filter(({ code }) => code !== first)];
+      const group = { ...all, leads: source === 'ecg' ? leads.slice(0, fusedEcgLeadsMax) : leads };
       return { group, source, primary, breathing: primary && breathes, motion: source === 'ppg' ? motion : null };
     });
   });

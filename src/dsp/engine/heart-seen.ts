@@ -53,7 +53,7 @@ export class HeartSeen {
       return true;
     }
     const no = hearts.indexOf(method);
-    if (no >= 0 && flag !== BAD) this.#heart[no]!.push({ tUs, perMin });
+    if (no >= 0 && flag !== BAD) insertByTime(this.#heart[no]!, { tUs, perMin });
     return false;
   }
 
@@ -79,6 +79,14 @@ export class HeartSeen {
     const isHeart = flag === GOOD && this.#heart.some((rates) => Math.abs(medianIn(rates, tUs) - perMin) <= AGREE_PER_MIN);
     this.#sink.value(breathing, channelNo, tUs, perMin, isHeart ? SUSPECT : flag);
   }
+}
+
+/** Those of another group may have waited: see primary-groups.ts. */
+function insertByTime(rates: { tUs: number; perMin: number }[], rate: { tUs: number; perMin: number }): void {
+  let at = rates.length;
+  while (at > 0 && rates[at - 1]!.tUs > rate.tUs) at--;
+  if (at === rates.length) rates.push(rate);
+  else rates.splice(at, 0, rate);
 }
 
 /** At most so many, one a second, wait for a breath. */

@@ -2,7 +2,8 @@
  *  packet-cuts-many.test.ts. */
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import type { CutStream } from '../testing/cut-streams.ts';
+import type { ChannelConfig, ChannelNo, SampleRun } from '../../signal.ts';
+import type { CutStream, Fault } from '../testing/cut-streams.ts';
 import { atOnce, bySample, channelsOf, cutStreams, cuts, differencesAtEnd, differencesOf, rowsOf, sentOf } from '../testing/cut-streams.ts';
 import { rowCode, RowBuffer, rowWidth } from '../rows/row-buffer.ts';
 import { methodIndex } from '../rows/methods.ts';
@@ -28,11 +29,15 @@ const quiet: CutStream = {
   edaHz: 0,
   tempHz: 0,
   hasOtherGain: false,
+  changedEcgHz: 0,
   faults: [],
   silentAt: null,
   late: [],
   early: [],
 };
+
+const lost = (...of: readonly (readonly [channel: number, at: number, sec: number])[]): Fault[] =>
+  of.map(([channel, at, sec]) => ({ kind: 'lost', channel, at, sec }));
 
 describe('streams with gaps, NaN, noise, rails, and channels that begin late or end soon', () => {
   // promise: live-is-recomputed
@@ -65,6 +70,56 @@ describe('streams with gaps, NaN, noise, rails, and channels that begin late or 
     expect(count(rowCode.quality)).toBeGreaterThan(150);
     for (const feature of ['hr_ecg', 'hr_ppg', 'hr_ppg_motion', 'resp_rate', 'spo2', 'perfusion_index', 'eda_tonic', 'temp_mean', 'steps'])
       expect(count(rowCode.feature + methodIndex(feature)), feature).toBeGreaterThan(2);
+  });
+});
+
+// Both groups of the first lead gave the heart rate of one second, and the one that came last stayed.
+describe('a first lead that changes its rate and back', () => {
+  const stream: CutStream = { ...quiet, ecgHz: 360, changedEcgHz: 180, lengthSec: 150 };
+
+  // promise: live-is-recomputed, changed-rate
+  test.each([
+    ['while another keeps its own', { ecgLeads: 2 }],
+    ['alone', { ecgLeads: 1 }],
+    ['to that of another lead', { ecgLeads: 2, otherEcgHz: 180 }],
+    [
+      'with gaps, and another that ends',
+      { ecgLeads: 2, faults: lost([0, 0.1, 9], [0, 0.31, 3], [0, 0.4, 4], [2, 0.5, 6]), early: [[1, 40]] },
+    ],
+    ['and is silent in between', { ecgLeads: 2, silentAt: 0.45 }],
+  ] as const)('%s: has one value of a time, however it is cut', (_, what) => {
+    expect(differencesOf({ ...stream, ...what }, cuts, stock)).toEqual([]);
+  });
+
+  // the rates: of lead I in the middle third, which begins at 1230.3 s, not of the other, which has gone on
+  test('gives the values while it has samples', () => {
+    const both: CutStream = { ...stream, ecgLeads: 2 };
+    const ratesOf = (channels: readonly ChannelConfig[], sent: readonly SampleRun[][]): string[] =>
+      rowsOf(channels, sent, atOnce, 0, stock).rows.filter((row) => row.startsWith(`${rowCode.feature + methodIndex('hr_ecg')} -1 `));
+    const channels = channelsOf(both);
+    const sent = sentOf(both, channels);
+    const rates = ratesOf(channels, sent);
+    const isMiddle = (row: string): boolean => Number(row.split(' ')[2]) >= 1_231_300_000 && Number(row.split(' ')[2]) <= 1_280_000_000;
+    const changed = channels.length - 1;
+    const alone = ratesOf([channels[changed]!], [sent[changed]!.map((run) => ({ ...run, channelNo: 0 as ChannelNo }))]);
+    expect(rates.filter(isMiddle)).toEqual(alone.filter(isMiddle));
+    expect(alone.filter(isMiddle).length).toBeGreaterThan(35);
+  });
+
+  test('is the first lead of each of its groups, whichever channel of them came first', () => {
+    const both: CutStream = { ...stream, ecgLeads: 2, hasOtherGain: true };
+    const channels = channelsOf(both);
+    const sent = sentOf(both, channels);
+    const valuesIn = (order: readonly number[]): string[] =>
+      rowsOf(
+        order.map((no) => channels[no]!),
+        order.map((no, i) => sent[no]!.map((run) => ({ ...run, channelNo: i as ChannelNo }))),
+        atOnce,
+        0,
+        stock,
+      ).rows.filter((row) => row.split(' ')[1] === '-1');
+    expect(channels.map(({ code }) => code)).toEqual(['ecg.i', 'ecg.ii', 'ecg.i', 'ecg.i']);
+    expect(valuesIn([3, 1, 2, 0])).toEqual(valuesIn([0, 1, 2, 3]));
   });
 });
 

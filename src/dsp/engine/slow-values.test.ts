@@ -2,20 +2,22 @@ import { describe, expect, test } from 'vitest';
 import { streamRows } from '../../../accuracy/hrv-stream.ts';
 import type { FeatureRow } from '../rows/feature-rows.ts';
 import { ecgShapes, makeEcg, makeRhythm } from '../testing/ecg-fixture.ts';
-import { seeded } from '../testing/fixture.ts';
+import { fixtureChannels, madeUpStream, seeded } from '../testing/fixture.ts';
 import type { ChannelKind } from '../../signal.ts';
 
 const seconds = 300;
 
-/** Values of a feature, flagged 0, of a channel that is made of a function of time in s; of several where there are several codes. */
-function goodValues(
+type Made = [
   feature: string,
   kind: ChannelKind,
   fs: number,
   unit: string,
   codes: readonly string[],
   make: (t: number, no: number) => number,
-): number[] {
+];
+
+/** Values of a feature of a channel that is made of a function of time in s; of several where there are several codes. */
+function valuesOf(...[feature, kind, fs, unit, codes, make]: Made): readonly FeatureRow[] {
   const channels = codes.map((code, no) => ({
     code,
     kind,
@@ -23,9 +25,17 @@ function goodValues(
     unit,
     samples: Float64Array.from({ length: Math.round(seconds * fs) }, (_, i) => make(i / fs, no)),
   }));
-  const rows: readonly FeatureRow[] = streamRows(channels).features.get(feature) ?? [];
-  return rows.filter(({ qmask }) => qmask === 0).map(({ value }) => value);
+  return streamRows(channels).features.get(feature) ?? [];
 }
+
+/** Those flagged 0. */
+const goodValues = (...made: Made): number[] =>
+  valuesOf(...made)
+    .filter(({ qmask }) => qmask === 0)
+    .map(({ value }) => value);
+
+/** Whatever their flag. */
+const valueCount = (...made: Made): number => valuesOf(...made).length;
 
 const expectAll = (values: readonly number[], count: number, wanted: number, within: number): void => {
   expect(values.length).toBeGreaterThanOrEqual(count);
@@ -134,6 +144,7 @@ describe('units', () => {
     ['m/s^2', 9.80665],
     ['mg', 1000],
     ['m[g]', 1000],
+    ['cm/s2', 980.665],
   ])('accelerations in %s', (unit, perG) => {
     const of = (feature: string): number[] => goodValues(feature, 'acc', 50, unit, axes, (t, no) => perG * walk(t, no));
     expectAll(of('activity'), 36, 0.19, 0.01);
@@ -173,7 +184,11 @@ describe('units', () => {
 
   test.each([
     ['Cel', 33],
+    ['°C', 33],
+    ['degC', 33],
+    ['deg C', 33],
     ['[degF]', 91.4],
+    ['[degR]', 551.07],
     ['K', 306.15],
   ])('temperatures in %s', (unit, value) => {
     expectAll(
@@ -184,13 +199,45 @@ describe('units', () => {
     );
   });
 
-  test.each(['constructor', 'toString', '__proto__'])('a unit that is not known, such as %s, is taken for Cel', (unit) => {
+  // promise: foreign-units
+  test.each(['kPa', 'V', '%', 'kg', 'mV', 'Ohm', 'MK', 'constructor', 'toString', '__proto__'])('no temperature of %s', (unit) => {
+    expect(valueCount('temp_mean', 'temp', 4, unit, ['temp.skin'], () => 33)).toBe(0);
+  });
+
+  // promise: foreign-units
+  test.each(['kg', 'V', 'mV', 'Cel', 'deg/s', 'counts'])('neither activity nor steps of accelerations in %s', (unit) => {
+    for (const feature of ['activity', 'steps']) expect(valueCount(feature, 'acc', 50, unit, axes, walk)).toBe(0);
+  });
+
+  // promise: no-unit
+  test.each(['', '1', ' '])('no unit, as in "%s", is that of the method', (unit) => {
     expectAll(
       goodValues('temp_mean', 'temp', 4, unit, ['temp.skin'], () => 33),
       36,
       33,
       0.01,
     );
+    expectAll(goodValues('activity', 'acc', 50, unit, axes, walk), 36, 0.19, 0.01);
+    expectAll(
+      goodValues('eda_tonic', 'eda', 4, unit, ['eda'], (t) => 5 + 0.1 * Math.sin(t / 20)),
+      36,
+      5,
+      0.1,
+    );
+  });
+
+  // promise: any-unit
+  test.each([
+    ['ecg', 250, 'hr_ecg'],
+    ['ppg', 130.1, 'hr_ppg'],
+    ['resp', 25, 'resp_rate'],
+  ] as const)('of %s a unit changes nothing', (kind, fs, feature) => {
+    const channel = { ...fixtureChannels.find((one) => one.kind === kind)!, rateNanoHz: Math.round(fs * 1e9) };
+    const samples = Float64Array.from(madeUpStream(3, 0, 90, [channel])[0]!.samples);
+    const of = (unit: string): readonly FeatureRow[] =>
+      streamRows([{ code: channel.code, kind, fs, unit, samples }]).features.get(feature) ?? [];
+    expect(of('mV').length).toBeGreaterThan(4);
+    for (const unit of ['uV', 'V', 'kPa', '', 'counts']) expect(of(unit)).toEqual(of('mV'));
   });
 
   test('40 degrees Fahrenheit are no skin', () => {
@@ -246,7 +293,11 @@ describe('skin conductance', () => {
 
   test.each([
     ['uS', 1],
+    ['µS', 1],
+    ['μS', 1],
+    ['us', 1],
     ['nS', 1000],
+    ['mS', 1e-3],
     ['S', 1e-6],
   ])('in %s', (unit, per) => {
     const make = responses(seeded(4));
@@ -278,10 +329,13 @@ describe('skin conductance', () => {
     expect(goodValues('scr_rate', 'eda', fs, 'uS', ['eda'], (t) => make(t) + noiseUs * normal())).toEqual([]);
   });
 
-  test.each([
-    ['of a sensor that is off', 'uS', 0],
-    ['that is a resistance', 'kOhm', 40],
-  ])('%s has neither level nor responses', (_, unit, value) => {
-    for (const feature of ['eda_tonic', 'scr_rate']) expect(goodValues(feature, 'eda', 4, unit, ['eda'], () => value)).toEqual([]);
+  test('of a sensor that is off has neither level nor responses', () => {
+    for (const feature of ['eda_tonic', 'scr_rate']) expect(goodValues(feature, 'eda', 4, 'uS', ['eda'], () => 0)).toEqual([]);
+  });
+
+  // promise: foreign-units
+  test.each(['Ohm', 'kOhm', 'kohm', 'kΩ', 'MOhm', 'V', 'mV', 'MS', 's', '%'])('in %s has neither level nor responses', (unit) => {
+    const make = responses(seeded(4));
+    for (const feature of ['eda_tonic', 'scr_rate']) expect(valueCount(feature, 'eda', 4, unit, ['eda'], make)).toBe(0);
   });
 });

@@ -5,29 +5,42 @@ import type { ChannelKind } from '../../signal.ts';
 export type Scale = Readonly<{ perUnit: number; zero: number }>;
 
 const scale = (perUnit: number, zero = 0): Scale => ({ perUnit, zero });
+const asItIs = scale(1);
 /** m/s2 of 1 g. */
 const standardGravity = 9.80665;
 
-/** By UCUM, and as they are written elsewhere; null: of something else. */
-const scales: Partial<Record<ChannelKind, Readonly<Record<string, Scale | null>>>> = {
-  acc: {
-    'm/s2': scale(standardGravity),
-    'm.s-2': scale(standardGravity),
-    'm/s^2': scale(standardGravity),
-    'm/s²': scale(standardGravity),
-    'm[g]': scale(1000),
-    mg: scale(1000),
-  },
-  temp: { '[degF]': scale(1.8, 32), degF: scale(1.8, 32), '°F': scale(1.8, 32), K: scale(1, 273.15), mCel: scale(1000) },
-  eda: { nS: scale(1000), mS: scale(1e-3), S: scale(1e-6), Ohm: null, kOhm: null, MOhm: null },
+const all = (names: string, of: Scale): [string, Scale][] => names.split(' ').map((name) => [name, of]);
+
+/** By UCUM, and as they are written elsewhere, without blanks; where capitals do not matter in small letters. */
+const scales: Partial<Record<ChannelKind, ReadonlyMap<string, Scale>>> = {
+  acc: new Map([
+    ...all('g [g] gn g_n g0 gee', asItIs),
+    ...all('mg m[g] milli-g', scale(1000)),
+    ...all('m/s2 m.s-2 m/s^2 m/s² m/s**2 m/s/s m·s-2 m·s⁻² ms-2 ms⁻²', scale(standardGravity)),
+    ...all('cm/s2 cm/s^2 cm/s² gal', scale(100 * standardGravity)),
+  ]),
+  temp: new Map([
+    ...all('cel c °c ºc degc deg_c celsius degreecelsius degreescelsius', asItIs),
+    ...all('mcel', scale(1000)),
+    ...all('[degf] f °f ºf degf deg_f fahrenheit degreefahrenheit degreesfahrenheit', scale(1.8, 32)),
+    ...all('k kelvin', scale(1, 273.15)),
+    ...all('[degr]', scale(1.8, 491.67)),
+  ]),
+  eda: new Map([
+    ...all('us usiemens microsiemens umho', asItIs),
+    ...all('ns nsiemens nanosiemens', scale(1000)),
+    ...all('S siemens mho', scale(1e-6)),
+    // MS is a million of them
+    ...all('mS msiemens millisiemens', scale(1e-3)),
+  ]),
 };
 
-const asItIs = scale(1);
-
-/** A unit that is not known is taken for the method's.
- *  @returns null where nothing can be computed (of a resistance of the skin) */
+/** No unit, and what says that it is a mere number, is taken for the method's. Beats and breaths are found at any scale: ECG, PPG and
+ *  respiration may be in any unit.
+ *  @returns null where nothing can be computed: of a resistance of the skin, of a unit that is not known */
 export function scaleOf(kind: ChannelKind, unit: string): Scale | null {
   const known = scales[kind];
-  // a device may send any name, such as that of a member of every object
-  return known !== undefined && Object.hasOwn(known, unit) ? known[unit]! : asItIs;
+  const name = unit.replaceAll(/\s/g, '').replaceAll(/[µμ]/g, 'u');
+  if (known === undefined || name === '' || name === '1') return asItIs;
+  return known.get(name) ?? known.get(name.toLowerCase()) ?? null;
 }

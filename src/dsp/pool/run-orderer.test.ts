@@ -22,11 +22,11 @@ const run = (channelNo: number, k0: number, n: number): SampleRun => ({
   qmask: null,
 });
 
-function newOrderer(): { orderer: RunOrderer; got: number[][]; passed: string[]; late: [number, number][] } {
-  const got: number[][] = channels.map(() => []);
+function newOrderer(of = channels): { orderer: RunOrderer; got: number[][]; passed: string[]; late: [number, number][] } {
+  const got: number[][] = of.map(() => []);
   const passed: string[] = [];
   const late: [number, number][] = [];
-  const orderer = new RunOrderer(channels, {
+  const orderer = new RunOrderer(of, {
     run(no, k0, samples) {
       samples.forEach((x, i) => {
         expect(x).toBe(k0 + i);
@@ -94,6 +94,13 @@ describe('RunOrderer', () => {
       );
     expect(last(1)).toBe(1100);
     expect(last(2)).toBe(3);
+  });
+
+  test('a lead that goes on at another rate holds up for two seconds what waits for its rate of before', () => {
+    const { orderer, passed } = newOrderer([channel('ecg.i', 'ecg', 100), channel('ecg.i', 'ecg', 50)]);
+    for (let k = 0; k < 1000; k += 50) orderer.push([run(0, k, 50)]);
+    for (let k = 500; k < 800; k += 25) orderer.push([run(1, k, 25)]);
+    expect(passed.at(-1)).toBe('0:1400');
   });
 
   test('a channel with packets of a minute is not late between them', () => {

@@ -14,7 +14,7 @@ export type OrderedSink = {
 export type RunOrdererOptions = Readonly<{
   /** A hole is a gap once this much of its channel has been seen after it, s. */
   holdSec: number;
-  /** A channel is passed when it lags this far behind the leads that are fused with it, s ... */
+  /** A channel is passed when it lags this far behind the leads that are fused with it, or behind itself at another rate, s ... */
   groupLagSec: number;
   /** ... or this far behind the stream, s; at least twice its longest run. */
   reorderSec: number;
@@ -218,13 +218,14 @@ export class RunOrderer {
     this.#sink.late(Math.floor(from * lead.usPerSample), Math.ceil(to * lead.usPerSample));
   }
 
-  /** A channel that fell silent must not hold up the leads it is fused with, nor its stream. */
+  /** A channel that fell silent must not hold up the leads it is fused with, itself at another rate, nor its stream. */
   #passLagging(): void {
     this.#checkedUs = this.#newestUs;
     for (const lead of this.#leads) {
       let leaderUs = -1;
       for (const other of this.#leads)
-        if (other.group === lead.group && other !== lead) leaderUs = Math.max(leaderUs, other.next * other.usPerSample);
+        if (other !== lead && (other.group === lead.group || other.code === lead.code))
+          leaderUs = Math.max(leaderUs, other.next * other.usPerSample);
       const groupUs = leaderUs - Math.max(this.#options.groupLagSec * 1e6, 2 * lead.longestUs);
       const streamUs = this.#newestUs - Math.max(this.#options.reorderSec * 1e6, 2 * lead.longestUs);
       const k = Math.floor(Math.max(groupUs, streamUs) / lead.usPerSample);

@@ -292,7 +292,7 @@ export const featureMethods: readonly Method[] = [
     step: 0.001,
     paper: 'Davies & Gather 1993, doi:10.1080/01621459.1993.10476339',
     notes:
-      'Hampel mean; suspect where readings scatter or drift as skin does not; see temperature.ts. [degF] and K are brought to Cel: src/dsp/engine/units.ts.',
+      'Hampel mean; suspect where readings scatter or drift as skin does not; see temperature.ts. [degF], [degR] and K are brought to Cel; none of another unit: src/dsp/engine/units.ts.',
   }),
   block({
     feature: 'eda_tonic',
@@ -302,7 +302,7 @@ export const featureMethods: readonly Method[] = [
     unit: 'uS',
     step: 0.001,
     paper: 'Boucsein et al. 2012, doi:10.1111/j.1469-8986.2012.01384.x',
-    notes: 'See eda.ts. nS, mS and S are brought to uS; none of a resistance: src/dsp/engine/units.ts.',
+    notes: 'See eda.ts. nS, mS and S are brought to uS; none of a resistance, or of another unit: src/dsp/engine/units.ts.',
   }),
   method({
     feature: 'scr_rate',
@@ -327,7 +327,7 @@ export const featureMethods: readonly Method[] = [
     step: 0.0001,
     paper: 'Vaha-Ypya et al. 2015, doi:10.1371/journal.pone.0134813',
     notes:
-      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity, or an axis is at its rail, or stands still alone.',
+      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g; none of another unit (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity, or an axis is at its rail, or stands still alone.',
   }),
   block({
     feature: 'steps',
@@ -338,7 +338,7 @@ export const featureMethods: readonly Method[] = [
     step: 1,
     paper: 'Straczkiewicz et al. 2023, see motion.ts',
     notes:
-      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity, an axis is at its rail or stands still alone, or less than nine tenths have samples.',
+      'See motion.ts. Needs three axes of one rate; m/s2 and m[g] are brought to g; none of another unit (src/dsp/engine/units.ts). Suspect where the mean magnitude is none of gravity, an axis is at its rail or stands still alone, or less than nine tenths have samples.',
   }),
   method({
     feature: 'spo2',

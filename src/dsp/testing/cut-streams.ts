@@ -50,6 +50,8 @@ export type CutStream = Readonly<{
   tempHz: number;
   /** Does the first lead of ECG come back with another gain in the middle? */
   hasOtherGain: boolean;
+  /** Rate that it has in the middle third, while the other leads keep theirs; 0: it keeps its own. */
+  changedEcgHz: number;
   faults: readonly Fault[];
   /** Where nothing is sent for 20 s, 0 to 1; null: nowhere. */
   silentAt: number | null;
@@ -86,6 +88,7 @@ export const cutStreams = (lengthSec: number, leastSec = 20): fc.Arbitrary<CutSt
     edaHz: fc.constantFrom(0, 4, 15.4, 128),
     tempHz: fc.constantFrom(0, 1, 4, 33.33),
     hasOtherGain: fc.boolean(),
+    changedEcgHz: fc.constantFrom(0, 0, 180, 250, 512),
     faults: fc.array(fault, { maxLength: 8 }),
     silentAt: fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
     late: fc.array(edge, { maxLength: 2 }),
@@ -103,8 +106,11 @@ const channel = (code: string, kind: ChannelConfig['kind'], hz: number): Channel
   lead: '',
 });
 
+const hasChangedRate = ({ ecgLeads, ecgHz, changedEcgHz }: CutStream): boolean =>
+  ecgLeads > 0 && changedEcgHz > 0 && changedEcgHz !== ecgHz;
+
 export function channelsOf(stream: CutStream): ChannelConfig[] {
-  const { ecgHz, ecgLeads, otherEcgHz, ppgHz, wavelengths, otherPpgHz, accHz, respHz, edaHz, tempHz, hasOtherGain } = stream;
+  const { ecgHz, ecgLeads, otherEcgHz, ppgHz, wavelengths, otherPpgHz, accHz, respHz, edaHz, tempHz, hasOtherGain, changedEcgHz } = stream;
   return [
     ...['ecg.i', 'ecg.ii', 'ecg.v1'].slice(0, ecgLeads).map((code) => channel(code, 'ecg', ecgHz)),
     ...(otherEcgHz > 0 ? [channel('ecg.v5', 'ecg', otherEcgHz)] : []),
@@ -115,6 +121,7 @@ export function channelsOf(stream: CutStream): ChannelConfig[] {
     ...(edaHz > 0 ? [channel('eda', 'eda', edaHz)] : []),
     ...(tempHz > 0 ? [channel('temp.skin', 'temp', tempHz)] : []),
     ...(hasOtherGain && ecgLeads > 0 ? [{ ...channel('ecg.i', 'ecg', ecgHz), gain: 50 }] : []),
+    ...(hasChangedRate(stream) ? [channel('ecg.i', 'ecg', changedEcgHz)] : []),
   ];
 }
 
@@ -143,7 +150,11 @@ export function sentOf(stream: CutStream, channels: readonly ChannelConfig[]): S
     for (const [no, sec] of stream.late) if (isOf(no)) isLost.fill(1, 0, Math.ceil(sec * fs));
     for (const [no, sec] of stream.early) if (isOf(no)) isLost.fill(1, Math.max(0, n - Math.ceil(sec * fs)), n);
     if (stream.silentAt !== null) isLost.fill(1, Math.floor(stream.silentAt * n), Math.ceil((stream.silentAt * lengthSec + 20) * fs));
-    if (stream.hasOtherGain && code === 'ecg.i') isLost.fill(1, ...(gain === 200 ? ([n >> 1, n] as const) : ([0, n >> 1] as const)));
+    const isChanged = code === 'ecg.i' && rateNanoHz !== Math.round(stream.ecgHz * 1e9);
+    if (isChanged) isLost.fill(1, 0, Math.floor(n / 3)).fill(1, Math.floor((2 * n) / 3));
+    else if (hasChangedRate(stream) && code === 'ecg.i') isLost.fill(1, Math.floor(n / 3), Math.floor((2 * n) / 3));
+    if (stream.hasOtherGain && code === 'ecg.i' && !isChanged)
+      isLost.fill(1, ...(gain === 200 ? ([n >> 1, n] as const) : ([0, n >> 1] as const)));
     const runs: SampleRun[] = [];
     for (let from = 0; from < n; from++) {
       if (isLost[from] === 1) continue;
@@ -202,7 +213,10 @@ type Step = Readonly<{ atSec: number; fromSec: number; endSec: number; run: Samp
 
 function stepsOf(channels: readonly ChannelConfig[], sent: readonly SampleRun[][], cut: Cut, random: () => number): Step[] {
   const leads = new Map<string, SampleRun[]>();
-  channels.forEach(({ code }, no) => leads.set(code, [...(leads.get(code) ?? []), ...sent[no]!]));
+  channels.forEach(({ code, rateNanoHz }, no) => {
+    const lead = `${code} ${rateNanoHz}`;
+    leads.set(lead, [...(leads.get(lead) ?? []), ...sent[no]!]);
+  });
   const steps: Step[] = [];
   for (const runs of leads.values()) {
     if (runs.length === 0) continue;
