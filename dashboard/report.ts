@@ -37,7 +37,10 @@ async function show(): Promise<void> {
     await new Promise<void>((resolve) => {
       globalThis.setTimeout(resolve, LOOK_EVERY_MS);
     });
-  const notes = [...(data.isEarlier ? [earlierNote()] : []), ...(data.computedToMs === null ? [] : [partialNote(data, locale)])];
+  const notes = [
+    ...(data.endsWith === null ? [] : [earlierNote(data.endsWith)]),
+    ...(data.computedToMs === null ? [] : [partialNote(data, locale)]),
+  ];
   if (notes.length > 0) page['note'] = notes.join(' ');
   if (isComplete(document)) end('ready');
   else end('failed', t('the charts and strips were not there within a minute'));

@@ -1,9 +1,10 @@
-/** Trends of one person: heart rate and HRV or any other computed value, steps and sleep, over any range; next to another person; and the
- *  trace behind a point. */
+/** Trends of one person: heart rate and HRV or any other value, computed or measured, steps and sleep, over any range; next to another
+ *  person; and the trace behind a point. */
 import { html, nothing } from 'lit-html';
 import type { TemplateResult } from 'lit-html';
 import { ApiError } from '../sdk/fetch-json.ts';
 import { locale, named, problemOf, t } from './language.ts';
+import { isOfDevice } from './measured.ts';
 import { parseDuration } from '../widgets/shared/format.ts';
 import { call } from './service.ts';
 import type { Biosignal, Stream, Xuser } from './service.ts';
@@ -17,6 +18,12 @@ type Filters = Readonly<Record<string, string>>;
 const PEEK_MS = 5000;
 const DAY_MS = 864e5;
 const durations = /^\d+[smhdw]$/;
+/** Abbreviations of what is shown where nothing is chosen, and of what has a bar for each day. */
+const usual: readonly string[] = ['HR', 'RMSSD'];
+const daily: readonly string[] = ['STEPS', 'STEPS-D', 'SLEEP'];
+
+const byName = (list: readonly Biosignal[]): readonly Biosignal[] =>
+  list.toSorted((a, b) => named(a.name).localeCompare(named(b.name), locale, { numeric: true }));
 
 export type TrendsPage = Readonly<{
   /** Filters of the address, and how to keep others there. */
@@ -37,8 +44,12 @@ export class Trends {
   #daily: readonly string[] = [];
   /** What is computed, by name. */
   #computed: readonly Biosignal[] = [];
-  /** Abbreviation of the value that was chosen; '': heart rate and HRV. */
-  #value: string;
+  /** What was measured of them; the one that was measured last comes first. */
+  #measured: readonly Biosignal[] = [];
+  /** Whether heart rate or HRV was ever computed; null: it is not known yet. */
+  #hasUsual: boolean | null = null;
+  /** Abbreviation of the value that was chosen; '': heart rate and HRV; null: nothing was. */
+  #value: string | null;
   #other: Xuser | null = null;
   /** Another period of the same person, as the chart has it; '': none. */
   #period = '';
@@ -58,7 +69,7 @@ export class Trends {
     this.#to = query.get('to');
     const range = query.get('range') ?? '';
     this.#range = durations.test(range) ? range : '24h';
-    this.#value = query.get('value') ?? '';
+    this.#value = query.get('value');
   }
 
   async load(user: Xuser, zone: string): Promise<void> {
@@ -66,10 +77,8 @@ export class Trends {
     this.#zone = zone;
     const params = { projectId: user.project_id };
     const catalog = await call('GET', '/api/v1/projects/{projectId}/biosignals', { params });
-    this.#computed = catalog
-      .filter((item) => item.source_type === 'derived')
-      .toSorted((a, b) => named(a.name).localeCompare(named(b.name), locale, { numeric: true }));
-    const wanted = catalog.filter(({ abbreviation }) => ['STEPS', 'STEPS-D', 'SLEEP'].includes(abbreviation));
+    this.#computed = byName(catalog.filter((item) => item.source_type === 'derived'));
+    const wanted = catalog.filter(({ abbreviation }) => [...usual, ...daily].includes(abbreviation));
     const found = await Promise.all(
       wanted.map(async ({ id, abbreviation }) => {
         // However long ago: the chart leads there.
@@ -78,14 +87,26 @@ export class Trends {
         return values.length > 0 ? abbreviation : null;
       }),
     );
-    this.#daily = found.filter((abbreviation) => abbreviation !== null);
+    this.#daily = found.filter((abbreviation) => abbreviation !== null && daily.includes(abbreviation)) as string[];
+    this.#hasUsual = found.some((abbreviation) => abbreviation !== null && usual.includes(abbreviation));
     const other = this.#page.query.get('with');
     if (other !== null) await this.#compare(other);
     this.#page.redraw();
   }
 
+  /** @param measured what the person has values of, the one that was measured last first */
+  offer(measured: readonly Biosignal[]): void {
+    this.#measured = measured;
+    this.#page.redraw();
+  }
+
+  /** As in the choice. A person of whom neither was computed is shown what was measured last. */
+  get #shown(): string {
+    return this.#value ?? (this.#hasUsual === false ? (this.#measured.find((item) => !isOfDevice(item))?.abbreviation ?? '') : '');
+  }
+
   view(): TemplateResult {
-    const chosen = this.#computed.find(({ abbreviation }) => abbreviation === this.#value);
+    const chosen = [...this.#computed, ...this.#measured].find(({ abbreviation }) => abbreviation === this.#shown);
     return html`<div
       class="trends"
       @bio:range=${(event: CustomEvent<Range>) => this.#keep(event)}
@@ -95,7 +116,7 @@ export class Trends {
       ${this.#choices()}
       <bio-trend-chart
         id="trend"
-        biosignals=${chosen?.abbreviation ?? 'HR,RMSSD'}
+        biosignals=${chosen?.abbreviation ?? usual.join(',')}
         heading=${chosen === undefined ? t('Heart rate and HRV') : named(chosen.name)}
         range=${this.#range}
         from=${this.#from ?? nothing}
@@ -129,15 +150,20 @@ export class Trends {
       this.#page.keep({ value: this.#value });
       this.#show(null);
     };
+    const shown = this.#shown;
+    const option = ({ abbreviation, name }: Biosignal): TemplateResult =>
+      html`<option value=${abbreviation} ?selected=${shown === abbreviation}>${named(name)}</option>`;
     return html`<div class="row compare">
       <label
         >${t('Value')}
         <select name="value" @change=${choose}>
-          <option value="" ?selected=${this.#value === ''}>${t('Heart rate and HRV')}</option>
-          ${this.#computed.map(
-            ({ abbreviation, name }) =>
-              html`<option value=${abbreviation} ?selected=${this.#value === abbreviation}>${named(name)}</option>`,
-          )}
+          <option value="" ?selected=${shown === ''}>${t('Heart rate and HRV')}</option>
+          ${this.#computed.map(option)}
+          ${
+            this.#measured.length === 0
+              ? nothing
+              : html`<optgroup label=${t('Measurements')}>${byName(this.#measured).map(option)}</optgroup>`
+          }
         </select></label
       >
     </div>`;

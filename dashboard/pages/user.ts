@@ -137,7 +137,10 @@ export class UserPage extends Page {
     }
     // The trace does not wait for it.
     void this.run(() => this.#reported.load(id, user.project_id, answer));
-    void this.run(() => this.#measured.load(id, user.project_id));
+    void this.run(async () => {
+      await this.#measured.load(id, user.project_id);
+      this.#trends.offer(this.#measured.biosignals);
+    });
     void this.run(() => this.#trends.load(user, this.#person.timeZone));
     if (this.#monitor !== null || !this.#isSending) return;
     const monitor = new LiveMonitor(

@@ -4,19 +4,25 @@ import { addDays, atWallTime, startOfDay, wallTime } from '../../widgets/shared/
 import type { Session } from '../../widgets/shared/session.ts';
 import { datesOf, readNights } from '../../widgets/trend-chart/moves/nights.ts';
 import type { Night } from '../../widgets/trend-chart/moves/nights.ts';
+import { catalog } from '../../widgets/shared/data.ts';
 import { t } from '../language.ts';
+import { isOfDevice, newestFirst, readMeasured } from '../measured.ts';
+import type { Measurement } from '../measured.ts';
 import { zoneOf } from '../time-zone.ts';
 
 /** Each day of rest and nights is a request, each episode one. */
 export const DAYS_MAX = 31;
 export const EPISODES_MAX = 20;
 export const STREAMS_MAX = 200;
+/** Of each biosignal: a device may report one every minute. */
+export const MEASUREMENTS_MAX = 20;
 /** Series of one request. */
 const SERIES_MAX = 16;
 /** Days that a report is of when it is not asked for others. */
 export const USUAL_DAYS = 7;
 
 export type Range = Readonly<{ fromMs: number; toMs: number }>;
+export type Ending = 'recording' | 'measurement';
 type Stream = Answer<'listStreams'>[number];
 type Method = Answer<'listMethods'>[number];
 type Totals = NonNullable<Answer<'queryChart'>['detail']>['totals'][number];
@@ -26,11 +32,15 @@ export type ReportData = Readonly<{
   user: Answer<'getUser'>;
   timeZone: string;
   range: Range;
-  /** Nothing was recorded in the usual days: these end with the newest recording. */
-  isEarlier: boolean;
+  /** Nothing was recorded or measured in the usual days: what these end with, the newest of either; null: they are those asked for. */
+  endsWith: Ending | null;
   streams: Answer<'listStreams'>;
   /** There are recordings that the report leaves out. */
   moreStreams: boolean;
+  /** What was measured and is no signal, the newest first. */
+  measured: readonly Measurement[];
+  /** Names of those of which the report leaves measurements out. */
+  moreMeasured: readonly string[];
   /** Of what was recorded after this time, values are still being computed; null: of nothing. */
   computedToMs: number | null;
   /** Something came a moment ago: its values and episodes may not be there yet. */
@@ -63,10 +73,11 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
   const timeZone = zoneOf(user, projects) || 'UTC';
   const usual = rangeOf(asked, timeZone, nowMs);
   const earlier = asked.get('from') || asked.get('to') ? null : await earlierDays(session, subjectId, usual, timeZone);
-  const range = earlier ?? usual;
+  const range = earlier?.range ?? usual;
   const between = { since: new Date(range.fromMs).toISOString(), until: new Date(range.toMs).toISOString() };
-  const [recorded, methods, list, nights] = await Promise.all([
+  const [recorded, newest, methods, list, nights] = await Promise.all([
     session.get('/api/v1/streams', { query: { subject_id: subjectId, ...between, limit: STREAMS_MAX + 1 } }),
+    measuredOf(session, { subject_id: subjectId, ...between }, MEASUREMENTS_MAX + 1),
     session.get('/api/v1/methods'),
     session.get('/api/v1/episodes', { query: { subject_id: subjectId, ...between, limit: EPISODES_MAX + 1 } }),
     readNights(session, datesOf({ ...range, toMs: Math.min(range.toMs, nowMs) }, timeZone, DAYS_MAX), timeZone),
@@ -75,13 +86,16 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
   const lines = await readLines(session, subjectId, methods, range);
   const episodes = await Promise.all(list.slice(0, EPISODES_MAX).map(({ id }) => session.get('/api/v1/episodes/{id}', { params: { id } })));
   const computedToMs = await readComputedTo(session, streams, range, nowMs);
+  const measured = [...Map.groupBy(newest, ({ biosignal_id: id }) => id)];
   const held = new Set(lines.map(({ method }) => method.name));
   return {
     user,
     timeZone,
     range,
-    isEarlier: earlier !== null,
+    endsWith: earlier?.endsWith ?? null,
     streams,
+    measured: measured.flatMap(([, rows]) => rows.slice(0, MEASUREMENTS_MAX)).toSorted(newestFirst),
+    moreMeasured: measured.flatMap(([, rows]) => (rows.length > MEASUREMENTS_MAX ? rows[0]!.name : [])),
     computedToMs,
     isComing: computedToMs !== null || streams.some((stream) => isComing(stream, nowMs)),
     moreStreams: recorded.length > STREAMS_MAX,
@@ -94,6 +108,18 @@ export async function readReport(session: Session, asked: URLSearchParams, nowMs
     trends: trends.filter(({ features }) => features.some((feature) => held.has(feature))),
   };
 }
+
+/** @param limit of each biosignal */
+const measuredOf = async (
+  session: Session,
+  query: { subject_id: string; since?: string; until?: string },
+  limit: number,
+): Promise<readonly Measurement[]> =>
+  readMeasured(
+    (await catalog(session)).filter((item) => !isOfDevice(item)),
+    limit,
+    (of) => session.get('/api/v1/observations', { query: { ...query, ...of } }),
+  );
 
 /** A recording that takes less of the range is drawn without the rest: it would be a hairline. */
 const DRAWN_SHARE_MIN = 0.1;
@@ -209,12 +235,20 @@ async function readLines(session: Session, subjectId: string, methods: readonly 
   );
 }
 
-/** As many days up to the newest recording, where none lies in the usual ones: it may be of a clock that is ahead. null: one does, or there
- *  is none. */
-async function earlierDays(session: Session, subjectId: string, usual: Range, timeZone: string): Promise<Range | null> {
+/** As many days up to what was recorded or measured last, where nothing was in the usual ones: it may be of a clock that is ahead. null:
+ *  something was, or there is nothing. */
+async function earlierDays(
+  session: Session,
+  subjectId: string,
+  usual: Range,
+  timeZone: string,
+): Promise<Readonly<{ range: Range; endsWith: Ending }> | null> {
   const [since, until] = [usual.fromMs, usual.toMs].map((ms) => new Date(ms).toISOString()) as [string, string];
-  const within = await session.get('/api/v1/streams', { query: { subject_id: subjectId, since, until, limit: 1 } });
-  if (within.length > 0) return null;
+  const within = await Promise.all([
+    session.get('/api/v1/streams', { query: { subject_id: subjectId, since, until, limit: 1 } }),
+    measuredOf(session, { subject_id: subjectId, since, until }, 1),
+  ]);
+  if (within.some((list) => list.length > 0)) return null;
   const endsOf = async (from?: string): Promise<number[]> => {
     const streams = await session.get('/api/v1/streams', {
       query: { subject_id: subjectId, limit: STREAMS_MAX, ...(from === undefined ? {} : { since: from }) },
@@ -223,10 +257,14 @@ async function earlierDays(session: Session, subjectId: string, usual: Range, ti
   };
   // The one that began last need not be the one that ends last.
   const ends = [...(await endsOf()), ...(await endsOf(since))];
-  const endMs = Math.max(...ends);
-  if (ends.length === 0) return null;
+  const [measured] = await measuredOf(session, { subject_id: subjectId }, 1);
+  // A measurement is at a moment, which its day includes.
+  const measuredMs = measured === undefined ? -Infinity : Date.parse(measured.effective_time) + 1;
+  const endMs = Math.max(...ends, measuredMs);
+  if (endMs === -Infinity) return null;
   const toMs = addDays(startOfDay(endMs - 1, timeZone), 1, timeZone);
-  return { fromMs: addDays(toMs, -USUAL_DAYS, timeZone), toMs };
+  const endsWith = endMs === measuredMs ? 'measurement' : 'recording';
+  return { range: { fromMs: addDays(toMs, -USUAL_DAYS, timeZone), toMs }, endsWith };
 }
 
 /** What the service takes for a time. */

@@ -5,13 +5,14 @@ import { channelNames } from '../../src/signal.ts';
 import { convertUnit, formatNumber, formatTime } from '../../widgets/shared/format.ts';
 import { zonedTime } from '../../widgets/shared/zoned-time.ts';
 import { qualityMark } from '../../widgets/shared/quality.ts';
-import { named, t } from '../language.ts';
+import { listed, named, t } from '../language.ts';
+import { measuredTable } from '../measured.ts';
 import { namedWithCount, valueText, windowText } from '../method-name.ts';
 import { breakable, figure, percent, tableOf } from '../parts.ts';
 import type { Content } from '../parts.ts';
 import { stripsOf } from '../strips.ts';
-import { DAYS_MAX, EPISODES_MAX, STREAMS_MAX, USUAL_DAYS } from './report-data.ts';
-import type { EpisodeOfReport, MethodLine, ReportData } from './report-data.ts';
+import { DAYS_MAX, EPISODES_MAX, MEASUREMENTS_MAX, STREAMS_MAX, USUAL_DAYS } from './report-data.ts';
+import type { Ending, EpisodeOfReport, MethodLine, ReportData } from './report-data.ts';
 import type { Night } from '../../widgets/trend-chart/moves/nights.ts';
 import { severityName } from '../pages/episodes.ts';
 
@@ -45,7 +46,7 @@ export class ReportView {
   }
 
   view(madeAtMs: number, version: string): TemplateResult {
-    const { user, range, timeZone } = this.#data;
+    const { user, range, timeZone, endsWith } = this.#data;
     return html`<article class="report">
       <header>
         <h1><bdi>${user.display_name || user.external_id}</bdi></h1>
@@ -65,11 +66,12 @@ export class ReportView {
           <dt>${t('Made')}</dt>
           <dd>${t('{time} by biosignal {version}', { time: this.#time(madeAtMs), version })}</dd>
         </dl>
-        ${this.#data.isEarlier ? html`<p class="range-note">${earlierNote()}</p>` : nothing}
+        ${endsWith === null ? nothing : html`<p class="range-note">${earlierNote(endsWith)}</p>`}
         ${this.#data.computedToMs === null ? nothing : html`<p class="range-note"><strong>${partialNote(this.#data, this.#locale)}</strong></p>`}
         <p class="disclaimer"><strong>${DISCLAIMER}</strong></p>
       </header>
-      ${this.#summary()} ${this.#recordings()} ${this.#trends()} ${this.#nights()} ${this.#methods()} ${this.#episodes()}
+      ${this.#summary()} ${this.#recordings()} ${this.#measurements()} ${this.#trends()} ${this.#nights()} ${this.#methods()}
+      ${this.#episodes()}
     </article>`;
   }
 
@@ -86,7 +88,7 @@ export class ReportView {
   #count = (value: number): string => formatNumber(this.#locale, Math.round(value));
 
   #summary(): TemplateResult {
-    const { streams, moreStreams, episodes, more, nights } = this.#data;
+    const { streams, moreStreams, measured, moreMeasured, episodes, more, nights } = this.#data;
     const heart = this.#line('hr_ecg') ?? this.#line('hr_ppg');
     const rmssd = this.#line('hrv_rmssd_300s') ?? this.#line('hrv_rmssd_60s');
     const resting = nights.flatMap(({ resting_hr: rate }) => rate ?? []);
@@ -99,7 +101,9 @@ export class ReportView {
         ${resting.length === 0 ? nothing : figure(t('Lowest resting heart rate, of 30 min'), this.#value(rate, Math.min(...resting)))}
         ${rmssd === undefined ? nothing : figure(t('RMSSD of {window}, mean', { window: windowOf(rmssd) }), this.#judged(rmssd, this.#value(rmssd.method, rmssd.totals.mean)))}
         ${heart === undefined ? nothing : figure(t('Of the range covered'), shareText(heart.totals.good_n, heart.totals.expected_n))}
-        ${figure(t('Recordings'), `${streams.length}${moreStreams ? '+' : ''}`)} ${figure(t('Episodes'), count)}
+        ${figure(t('Recordings'), `${streams.length}${moreStreams ? '+' : ''}`)}
+        ${measured.length === 0 ? nothing : figure(t('Measurements'), `${measured.length}${moreMeasured.length > 0 ? '+' : ''}`)}
+        ${figure(t('Episodes'), count)}
       </dl>
       ${this.#data.lines.length === 0 ? html`<p>${this.#data.isComing ? t('Values are still being computed.') : t('No value was computed in this range.')}</p>` : nothing}
     </section>`;
@@ -137,6 +141,24 @@ export class ReportView {
         ],
         streams,
       )}
+    </section>`;
+  }
+
+  #measurements(): TemplateResult | typeof nothing {
+    const { measured, moreMeasured } = this.#data;
+    if (measured.length === 0) return nothing;
+    return html`<section>
+      <h2>${t('Measurements')}</h2>
+      ${
+        moreMeasured.length === 0
+          ? nothing
+          : html`<p>
+              <strong>
+                ${t('There are more of these; of each, the latest {count} are listed: {names}.', { count: MEASUREMENTS_MAX, names: listed(moreMeasured.map(named)) })}
+              </strong>
+            </p>`
+      }
+      ${measuredTable(measured, this.#locale, (iso) => this.#time(Date.parse(iso)))}
     </section>`;
   }
 
@@ -304,8 +326,14 @@ export class ReportView {
 }
 
 /** Why the report is not of the last days. */
-export const earlierNote = (): string =>
-  t('Nothing was recorded in the last {count} days. The report is of the {count} days up to the newest recording.', { count: USUAL_DAYS });
+export const earlierNote = (endsWith: Ending): string =>
+  endsWith === 'recording'
+    ? t('Nothing was recorded in the last {count} days. The report is of the {count} days up to the newest recording.', {
+        count: USUAL_DAYS,
+      })
+    : t('Nothing was recorded or measured in the last {count} days. The report is of the {count} days up to the newest measurement.', {
+        count: USUAL_DAYS,
+      });
 
 /** What is missing of a report that was made too early. */
 export const partialNote = ({ computedToMs, timeZone }: ReportData, locale: string): string =>

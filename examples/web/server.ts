@@ -19,7 +19,7 @@ const widgets = `
       <bio-trend-chart biosignals="HR,RMSSD" range="1h" live="ecg" stale-after="1h"></bio-trend-chart>
       <bio-trend-card biosignals="HR" reference="50-100"></bio-trend-card>
       <bio-health-metrics biosignals="HR,RMSSD,SKT,MOOD"></bio-health-metrics>
-      <bio-progress-ring value="6421" goal="10000" heading="Steps"></bio-progress-ring>
+      <bio-progress-ring goal="10000" heading="Steps"></bio-progress-ring>
       <bio-task-list></bio-task-list>
       <bio-mood></bio-mood>
       <bio-checkin questionnaire="daily-checkin"></bio-checkin>

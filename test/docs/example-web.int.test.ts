@@ -94,6 +94,34 @@ describe.skipIf(chromiumPath === null)('the example application', () => {
     await page.context().close();
   });
 
+  it('has the steps that the service has of the person, and of others none', async () => {
+    const headers = { authorization: `Bearer ${org.apiKey.key}`, 'content-type': 'application/json' };
+    const ask = async <T>(method: string, path: string, body?: object): Promise<T> => {
+      const answer = await fetch(service.baseUrl + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+      expect(answer.ok, `${method} ${path}: ${answer.status}`).toBe(true);
+      return (await answer.json()) as T;
+    };
+    const ring = (page: Page): Promise<string> =>
+      page.locator('bio-progress-ring').evaluate((element) => element.shadowRoot!.querySelector('.in')?.textContent ?? '');
+    const { page } = await signedIn('ada');
+    await settled(page);
+    expect(await ring(page)).toBe('');
+    const [ada] = await ask<{ xuser_id: string }[]>('GET', '/api/v1/xusers?external_id=ada');
+    const [project] = await ask<{ id: string }[]>('GET', '/api/v1/projects');
+    const catalog = await ask<{ id: number; abbreviation: string }[]>('GET', `/api/v1/projects/${project!.id}/biosignals`);
+    const steps = catalog.find(({ abbreviation }) => abbreviation === 'STEPS')!.id;
+    const measurements = [{ biosignal_id: steps, value: 2345, time: new Date().toISOString() }];
+    await ask('POST', '/api/v1/measurements', { subject_id: ada!.xuser_id, measurements });
+    await page.reload();
+    await settled(page);
+    expect((await ring(page)).match(/[\d,]+/g)).toEqual(['2,345', '10,000', '23']);
+    await page.context().close();
+    const other = await signedIn('bob');
+    await settled(other.page);
+    expect(await ring(other.page)).toBe('');
+    await other.page.context().close();
+  });
+
   // promise: own-data-only, example-works
   it('takes a mood, a journal entry, a check-in and a finished task, and shows them to nobody else', async () => {
     const { page } = await signedIn('ada');

@@ -15,6 +15,8 @@ export type Series = Readonly<{
   name: string;
   key: string;
   unit: string;
+  /** As the catalog has it. */
+  source_type?: Biosignal['source_type'];
   timesMs: readonly number[];
   values: readonly (number | null)[];
   flags: readonly number[];

@@ -73,12 +73,14 @@ export function withHoles(series: readonly Series[]): PlotRows {
   const stepMs = Math.min(medianStep(rows.map((i) => timesMs[i]!)), ...series.map(({ bucketMs }) => bucketMs || Infinity));
   const cells = series.map((item) => {
     const own = rows.filter((i) => held(item, i));
-    const nearMs = (item.bucketMs || medianStep(own.map((i) => timesMs[i]!))) * 1.9;
-    const cell: (number | null | undefined)[] = timesMs.map(() => null);
+    const ownMs = item.bucketMs || medianStep(own.map((i) => timesMs[i]!));
+    const [firstMs, lastMs] = [timesMs[own[0]!]!, timesMs[own.at(-1)!]!];
+    // Before the first and after the last, too: the one before that and the next one are not due yet.
+    const cell: (number | null | undefined)[] = timesMs.map((ms) => (firstMs - ms < ownMs && ms - lastMs < ownMs ? undefined : null));
     own.forEach((i, k) => {
       cell[i] = item.values[i] ?? null;
       const next = own[k + 1] ?? i;
-      if (timesMs[next]! - timesMs[i]! <= nearMs) cell.fill(undefined, i + 1, next);
+      if (next > i) cell.fill(timesMs[next]! - timesMs[i]! <= ownMs * 1.9 ? undefined : null, i + 1, next);
     });
     return cell;
   });
@@ -324,7 +326,13 @@ function drawQuality(plot: UPlot, series: readonly Series[], rows: PlotRows, ahe
     const row = rowOf[i]!;
     const missing = series.every((item) => (item.values[row] ?? null) === null);
     const worst = Math.max(...series.map((item) => item.flags[row] ?? 0));
-    const share = Math.min(...series.map((item, k) => (item.values[row] === null ? shareOfNone(rows.columns[k]!, i) : item.shares[row]!)));
+    const share = Math.min(
+      ...series.map((item, k) => {
+        if (item.values[row] !== null) return item.shares[row]!;
+        // What is measured now and then is never due: where another one was, it does not lack.
+        return missing || item.flags[row]! > 0 || isComputed(item) ? shareOfNone(rows.columns[k]!, i) : 1;
+      }),
+    );
     if (row < 0 || (missing && worst === 0 && share === 0)) {
       holeSec ??= times[i]!;
       continue;
@@ -373,6 +381,9 @@ function drawSuspect(plot: UPlot, series: readonly Series[], rowOf: readonly num
 
 /** From noon, s. */
 const barMiddle = (place: number, count: number): number => (69_120 * (place + 0.475 - count / 2)) / count;
+
+/** A feature that the catalog has not is computed, too. */
+const isComputed = ({ source_type: source = 'derived' }: Series): boolean => source === 'derived';
 
 /** Where its neighbours have values: 0 of a line that is broken here; 1 of one that comes more seldom, or not at all. */
 const shareOfNone = (column: PlotRows['columns'][number], i: number): number =>

@@ -29,6 +29,27 @@ it('draws on over rows in which only the other series has a value, and breaks at
   ]);
 });
 
+it('does not miss what is not due yet: before the first and after the last value of one that comes more seldom', () => {
+  const timesMs = Array.from({ length: 10 }, (_, i) => 1000 * i);
+  const sparse = series(timesMs, [null, null, 10, null, null, 20, null, null, null, null]);
+  const dense = series(timesMs, timesMs);
+  expect(withHoles([sparse, dense]).columns[0]).toEqual([
+    undefined,
+    undefined,
+    10,
+    undefined,
+    undefined,
+    20,
+    undefined,
+    undefined,
+    null,
+    null,
+  ]);
+  // A minute after the last of every minute is due.
+  const every = series(timesMs, [null, 1, 2, 3, null, null, null, null, null, null], { bucketMs: 1000 });
+  expect(withHoles([every, dense]).columns[0]).toEqual([null, 1, 2, 3, null, null, null, null, null, null]);
+});
+
 it('leaves out rows without anything', () => {
   expect(withHoles([series([0, 1000, 2000], [1, null, 3])]).rowOf).toEqual([0, 2]);
 });
