@@ -144,6 +144,16 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
   ]);
 });
 
+const resourceOf = async (biosignal: number) => {
+  const query = `biosignal_id=${biosignal}&subject_id=${person.xuser_id}&limit=1`;
+  const { body } = await run.send<{ entry: { resource: { category?: { coding: { code: string }[] }[] } }[] }>(
+    'GET',
+    `/api/v1/observations?${query}`,
+    { headers: { accept: 'application/fhir+json' } },
+  );
+  return body.entry[0]!.resource;
+};
+
 it.each([
   [WEIGHT, 72, 'vital-signs'],
   [SYSTOLIC, 121, 'vital-signs'],
@@ -151,13 +161,25 @@ it.each([
   [GLUCOSE, 101, 'laboratory'],
 ])('tells biosignal %d in the category of FHIR that it belongs to', async (biosignal, value, category) => {
   expect((await store({ biosignal_id: biosignal, value })).status).toBe(201);
-  const query = `biosignal_id=${biosignal}&subject_id=${person.xuser_id}&limit=1`;
-  const { body } = await run.send<{ entry: { resource: { category: { coding: { code: string }[] }[] } }[] }>(
-    'GET',
-    `/api/v1/observations?${query}`,
-    { headers: { accept: 'application/fhir+json' } },
-  );
-  expect(body.entry[0]!.resource.category[0]!.coding[0]!.code).toBe(category);
+  expect((await resourceOf(biosignal)).category?.[0]!.coding[0]!.code).toBe(category);
+});
+
+// promise: fhir-category
+it.each([
+  ['import', 'scalar', undefined],
+  ['clinician', 'scalar', undefined],
+  ['device', 'score', undefined],
+  ['self_report', 'scalar', 'survey'],
+  ['clinician', 'score', 'survey'],
+])('tells an own biosignal of %s, a %s, in the category %s of FHIR', async (source_type, signal_type, category) => {
+  const name = `Of ${source_type} ${signal_type}`;
+  const body = { name, abbreviation: name, unit: 'g/L', signal_type, source_type, code: `of_${source_type}_${signal_type}` };
+  const own = await run.send<{ id: number }>('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, { body });
+  expect(own.status, own.text).toBe(201);
+  expect((await store({ biosignal_id: own.body.id, value: 14 })).status).toBe(201);
+  const resource = await resourceOf(own.body.id);
+  expect(resource).toMatchObject({ valueQuantity: { value: 14 }, status: 'final' });
+  expect(resource.category?.[0]!.coding[0]!.code).toBe(category);
 });
 
 // promise: measurement-ranges
