@@ -1,7 +1,7 @@
 // Biosignals of a project's own next to the catalog's: each is found by its name and by no other's, also when a device named it, and
 // whatever the catalog is given later.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { isUcum } from '../../src/query/ucum.ts';
+import { isUcum } from '../../src/units/ucum.ts';
 import { findBiosignal } from '../../widgets/shared/data.ts';
 import { packetOf } from '../helpers/packets.ts';
 import { runService, type RunningService } from '../helpers/running-service.ts';

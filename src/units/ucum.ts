@@ -1,5 +1,6 @@
 /** Units by UCUM, the Unified Code for Units of Measure, which FHIR asks for: is a text one, and how would one write what it means? Symbols
- *  are those of ucum-essence.xml 2.2 (https://ucum.org), case-sensitive; no library, because nothing is converted here. */
+ *  are those of ucum-essence.xml 2.2 (https://ucum.org), case-sensitive; no library, because only powers of ten are converted
+ *  (powers-of-ten.ts). */
 
 const symbols = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
@@ -40,25 +41,28 @@ const endings = [
   [/\/\s*\(?1[.,]73\s*[.·]?\s*m\^?[2²]\)?$/, '/{1.73_m2}'],
 ] as const;
 
-function isSymbol(text: string): boolean {
-  if (mistaken.has(text)) return false;
-  if (metric.has(text) || plain.has(text)) return true;
-  return [1, 2].some((length) => prefixes.has(text.slice(0, length)) && metric.has(text.slice(length)));
+/** A symbol and its prefix, empty without one; null: no symbol. */
+export function prefixAndSymbol(text: string): readonly [prefix: string, symbol: string] | null {
+  if (mistaken.has(text)) return null;
+  if (metric.has(text) || plain.has(text)) return ['', text];
+  const length = [1, 2].find((length) => prefixes.has(text.slice(0, length)) && metric.has(text.slice(length)));
+  return length === undefined ? null : [text.slice(0, length), text.slice(length)];
 }
 
-const ANNOTATION = /\{[!-z|~]*\}/y;
-const POWER_OF_TEN = /10[*^](?:[+-]?\d+)?/y;
-const FACTOR = /\d+/y;
+export const ANNOTATION = /\{[!-z|~]*\}/y;
+export const POWER_OF_TEN = /10[*^](?:[+-]?\d+)?/y;
+export const FACTOR = /\d+/y;
 /** No symbol has a digit outside of brackets. */
-const SYMBOL = /(?:[A-Za-z%'_]|\[[^[\]]*\])+/y;
-const EXPONENT = /[+-]?\d+/y;
+export const SYMBOL = /(?:[A-Za-z%'_]|\[[^[\]]*\])+/y;
+export const EXPONENT = /[+-]?\d+/y;
 
 /** Is it a unit as UCUM's grammar has it: `mm[Hg]`, `/min`, `m/s2`, `10*3/uL`, `{steps}`, `kg{dry}`, `1`? Not so those that would be valid
  *  and are a mistake: `ft`, `mph`, `C`, `G/L`, `mL/min/1.73.m2`. */
 export const isUcum = (unit: string): boolean =>
   mistakenFor(unit) === undefined && !endings.some(([ending]) => ending.test(unit)) && isTerm(unit);
 
-function isTerm(unit: string): boolean {
+/** As isUcum, with the mistakes: what is stored may be one. */
+export function isTerm(unit: string): boolean {
   let at = 0;
   const take = (pattern: RegExp): string | null => {
     pattern.lastIndex = at;
@@ -75,7 +79,7 @@ function isTerm(unit: string): boolean {
     if (take(POWER_OF_TEN) === null) {
       if (take(FACTOR) !== null) return true;
       const symbol = take(SYMBOL);
-      if (symbol === null || !isSymbol(symbol)) return false;
+      if (symbol === null || prefixAndSymbol(symbol) === null) return false;
       take(EXPONENT);
     }
     take(ANNOTATION);
