@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import type { Command } from '../../src/cli/command.ts';
+import { openApi, streamsOf } from '../../src/cli/client/api.ts';
 import { exportRecordings } from '../../src/cli/export.ts';
 import { importRecordings } from '../../src/cli/import.ts';
 import { MISSING, openRecording } from '../../src/cli/client/recording.ts';
@@ -353,6 +354,15 @@ test('Parquet is read by an independent program: samples, beats and features wit
     method_code: expect.stringContaining('_v'),
     qmask: expect.any(Number),
   });
+  // The kind of each beat is that of /beats.
+  const api = openApi(service.baseUrl, surroundings.env['BIO_KEY'] ?? '', new AbortController().signal);
+  const [stream] = await streamsOf(api, 'patient-1');
+  const series = await api.list<{ channel: string; ts_ns: bigint[]; aami: (string | null)[] }>(`/api/v1/streams/${stream!.id}/beats`);
+  const told = series.flatMap((one) => one.ts_ns.map((ts, i) => `${one.channel} ${ts} ${one.aami[i]}`));
+  expect(beats.map(({ channel, ts, aami }) => `${channel as string} ${ts as bigint} ${aami as string | null}`).toSorted()).toEqual(
+    told.toSorted(),
+  );
+  expect(beats.filter(({ aami }) => aami === 'N').length).toBeGreaterThan(80);
   expect(features.find(({ feature }) => feature === 'hr_ecg')).toMatchObject({ method_code: 'derived:hr_ecg_v18', ts: expect.any(BigInt) });
 });
 
