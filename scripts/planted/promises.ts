@@ -481,7 +481,7 @@ export const faults: readonly Fault[] = [
     'if (end - first <= 5 * bucketsMax &&',
   ]),
   fault('own-units', 'any text is a unit', 'test/query/own-biosignals.int.test.ts', [
-    'src/query/ucum.ts',
+    'src/units/ucum.ts',
     'return term() && at === unit.length;',
     "return (term() && at === unit.length) || unit !== '';",
   ]),

@@ -4,6 +4,8 @@ import { PipelineError } from '../errors.ts';
 import { readAnnotations } from '../formats/wfdb-annotations.ts';
 import type { Command, Console, Options } from './command.ts';
 import { EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, systemCode, UsageError } from './command.ts';
+import { openApi } from './client/api.ts';
+import type { Api } from './client/api.ts';
 import { packetCount } from './client/packetize.ts';
 import { duration, placeOf } from './progress.ts';
 import { listRecordings, openRecording } from './client/recording.ts';
@@ -44,18 +46,21 @@ duration. Anything in a file that the service does not keep is reported. CSV tab
     to: { type: 'string', value: 'URL', env: 'BIO_URL', fallback: 'http://127.0.0.1:8080', doc: 'Address of the service.' },
     key: { type: 'string', value: 'KEY', env: 'BIO_KEY', doc: 'Organization key of scope ingest.' },
     subject: { type: 'string', value: 'ID', doc: "External id or uuid of the user record. Default: the recording's name." },
+    project: { type: 'string', value: 'PROJECT', doc: 'Project of the user, who is created there if new: name, id or project key.' },
     device: { type: 'string', value: 'ID', doc: 'Device id. Default: import-NAME; with several recordings -NAME is appended.' },
     start: { type: 'string', value: 'TIME', doc: 'Time of the first sample, for recordings that do not state it; others keep theirs.' },
     state: { type: 'string', value: 'FILE', doc: 'Record progress in this file and resume from it.' },
   },
   examples: [
     'biosignal import night.edf --subject patient-7',
+    'biosignal import night.edf --subject patient-7 --project "Night study"',
     'biosignal import data/mitdb --start 2026-01-05T08:00:00Z --state mitdb.json',
   ],
   run: async ({ console, options, positionals, json }) => {
     if (positionals.length === 0) throw new UsageError('name at least one recording');
     const paths = (await Promise.all(positionals.map((path) => listRecordings(path)))).flat();
-    options.required('key');
+    const key = options.required('key');
+    const projectKey = await projectKeyOf(options.text('project'), openApi(options.text('to'), key, console.signal));
     const states = await StateFile.open(options.text('state'));
     const results: Imported[] = [];
     const startedMs = performance.now();
@@ -66,7 +71,7 @@ duration. Anything in a file that the service does not keep is reported. CSV tab
         continue;
       }
       const label = placeOf(index, results.length, paths.length, performance.now() - startedMs);
-      const result = await importOne(path, paths.length > 1, label, options, states, console);
+      const result = await importOne(path, paths.length > 1, label, options, projectKey, states, console);
       results.push(result);
       if (!json) describe(result, console);
     }
@@ -78,11 +83,29 @@ duration. Anything in a file that the service does not keep is reported. CSV tab
   },
 };
 
+/** The key of a project that is named by it, by its id or by its name; empty when none is. A project key is not looked up: a key of the one
+ *  scope ingest may not read. */
+async function projectKeyOf(wanted: string, api: Api): Promise<string> {
+  if (wanted === '' || wanted.startsWith('proj_')) return wanted;
+  const projects = await api.list<{ id: string; name: string; project_key: string }>('/api/v1/projects').catch((error: unknown) => {
+    if (!(error instanceof PipelineError) || error.code !== 'scope_missing') throw error;
+    throw new UsageError(
+      '--project: this key may not list projects: give the project key (proj_...), or a key of the scopes ingest and read',
+    );
+  });
+  const [only, another] = projects.filter(({ id, name }) => wanted === id || wanted === name);
+  if (only === undefined)
+    throw new UsageError(`--project: no project '${wanted}'; there are: ${projects.map(({ name }) => name).join(', ')}`);
+  if (another !== undefined) throw new UsageError(`--project: several projects are called '${wanted}': give the id or the project key`);
+  return only.project_key;
+}
+
 async function importOne(
   path: string,
   several: boolean,
   label: string,
   options: Options,
+  projectKey: string,
   states: StateFile,
   console: Console,
 ): Promise<Imported> {
@@ -112,6 +135,7 @@ async function importOne(
       {
         url: options.text('to'),
         credential: options.required('key'),
+        ...(projectKey === '' ? {} : { projectKey }),
         subject: options.text('subject') || recording.name,
         deviceId,
         packetMs,

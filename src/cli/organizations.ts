@@ -125,7 +125,7 @@ export const key: Command = {
   options: {
     org: orgOption,
     scopes: { type: 'string', value: 'LIST', fallback: 'read', doc: `Comma-separated, of ${scopes.join(', ')}.` },
-    project: { type: 'string', value: 'PROJECT', doc: 'Limit the key to this project (id or project key).' },
+    project: { type: 'string', value: 'PROJECT', doc: 'Limit the key to this project: name, id or project key.' },
     env: { type: 'string', value: 'ENV', fallback: 'live', doc: 'live or test.' },
     expires: { type: 'string', value: 'TIME', doc: 'When the key expires. Default: never.' },
     overlap: { type: 'string', value: 'SEC', fallback: String(OVERLAP_SEC), doc: 'rotate: how long the old key keeps working.' },

@@ -16,6 +16,8 @@ import type { ReplayState } from './client/state-file.ts';
 export type ReplayOptions = Readonly<{
   url: string;
   credential: string;
+  /** With the transport `http`: see SenderOptions. */
+  projectKey?: string;
   /** Default `http`. */
   transport?: Transport;
   subject: string;
@@ -91,6 +93,7 @@ export async function replayRecording(
   const sender = openSender(options.transport ?? 'http', {
     url: options.url,
     credential: options.credential,
+    ...(options.projectKey === undefined ? {} : { projectKey: options.projectKey }),
     signal: console.signal,
     onSettled: (seq, code, detail) => {
       if (code !== 'accepted' && firstRejection === '') firstRejection = `packet ${seq}: ${code}: ${detail}`;

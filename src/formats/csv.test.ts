@@ -96,6 +96,15 @@ test('offsets are applied, dates before 1970 and after 2100 are dates, the last 
   expect(read('time,x\n2181-06-01 00:00:00,1\n2181-06-01 00:00:01,1\n2181-06-01 00:00:02,1\n').startUnixNs).toBe(BigInt(Date.UTC(2181, 5, 1)) * 1_000_000n); // prettier-ignore
 });
 
+test('a first column of times whose name is not known is said to be one, with the names that are', () => {
+  for (const time of ['31.01.2026 08:00:00', '2026-01-31T08:00:00Z', '08:00:00']) {
+    const table = parseCsv(`Datum Zeit;II\n${time};1\n`, { missing: MISSING });
+    expect(table).toMatchObject({
+      detail: `line 2: "${time}" is a time, and Datum Zeit is not known for a column of times: name the first column time, timestamp, date time, t or seconds`,
+    });
+  }
+});
+
 test('decimal commas where the separator is no comma', () => {
   const table = read('Time (s);EKG (mV);Temp\n0,000;0,125;36,6\n0,004;-0,5;\n0,008;1;36,7\n');
   expect(table.rateNanoHz).toBe(250e9);

@@ -47,6 +47,8 @@ export type CsvReadOptions = Readonly<{
   rateNanoHz?: number;
   /** What a column holds, by its name and unit; the default calls everything `other`. */
   kindOf?: (name: string, unit: string) => ChannelKind;
+  /** The lead that a name says, empty for none. */
+  leadOf?: (name: string) => string;
   missing: number;
 }>;
 
@@ -204,6 +206,10 @@ export function parseCsv(text: string, options: CsvReadOptions): CsvTable | Reje
     for (const [i, column] of columns.entries()) {
       const field = fields[timeUnit === null ? i : i + 1]!;
       const value = readValue(field, column.decimals, commas);
+      if (value === null && i === 0 && timeUnit === null && /\d[-./:]\d+[-./:]\d/.test(field))
+        return bad(
+          `line ${lineNo}: "${field.slice(0, 32)}" is a time, and ${column.name.slice(0, 64)} is not known for a column of times: ${timeNames}`,
+        );
       if (value === null) return bad(`line ${lineNo}, ${column.name}: "${field.slice(0, 32)}" is no number${numberHint(field)}`);
       column.values.push(value);
       if (Math.abs(value) > column.largest.size) Object.assign(column.largest, { value, size: Math.abs(value), line: lineNo });
@@ -301,7 +307,15 @@ function rateOf(times: readonly bigint[]): number | null {
 function guessConfig({ name, decimals, largest }: Column, rateNanoHz: number, options: CsvReadOptions): ChannelConfig {
   const [, title = name, unit = '1'] = /^(.*?)\s*[[(]([^\])]{1,16})[\])]$/.exec(name) ?? [];
   const kind = options.kindOf?.(title, unit) ?? 'other';
-  return { code: title, kind, rateNanoHz, gain: 10 ** digitsFor(decimals, largest.size), baseline: 0, unit, lead: '' };
+  return {
+    code: title,
+    kind,
+    rateNanoHz,
+    gain: 10 ** digitsFor(decimals, largest.size),
+    baseline: 0,
+    unit,
+    lead: options.leadOf?.(title) ?? '',
+  };
 }
 
 function digitsFor(decimals: Decimals, size: number): number {
@@ -324,6 +338,7 @@ function hidesOthers({ values, decimals }: Column, gain: number): boolean {
 }
 
 const outlierHint = 'leave the field empty if it is no measurement, or write the column in a larger unit';
+const timeNames = 'name the first column time, timestamp, date time, t or seconds';
 const noTimeHint =
   'no time column: name the first column time (seconds, or ISO 8601 such as 2026-01-31T08:00:00.125Z), or describe the channels in ' +
   'comments with their rate_nhz, as an export does';

@@ -5,7 +5,7 @@ import type { Access } from './route.ts';
 import type { Caller, OperatorRole } from '../caller.ts';
 
 /** Roles, as members know them, that act as an operator of at least this role. */
-const rolesOf = {
+export const rolesOf = {
   viewer: 'viewer, analyst, clinician, admin or owner',
   editor: 'clinician, admin or owner',
   admin: 'admin or owner',

@@ -2,6 +2,7 @@
 import type { TSchema } from 'typebox';
 import { errorTable } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
+import { rolesOf } from './access.ts';
 import { PROBLEM_TYPE } from './problem.ts';
 import type { Access, Route, SocketRoute } from './route.ts';
 import { ProblemSchema } from './schemas.ts';
@@ -160,7 +161,7 @@ function accessText(access: Access): string {
     kinds.push(`an organization key with the headers project-key and xuser-id${scope} (direct mode)`);
   }
   if (access.userToken !== undefined) kinds.push('a user token, for its own records');
-  if (access.operator !== undefined) kinds.push(`an operator session, role \`${access.operator}\` or above`);
+  if (access.operator !== undefined) kinds.push(`an operator session, of a member with the role ${rolesOf[access.operator]}`);
   return `Credential: ${kinds.join('; ')}.`;
 }
 

@@ -17,7 +17,7 @@ import { transaction } from '../storage/database/transaction.ts';
 import { exactly, nullable, OneLine, oneOf } from '../http/schemas.ts';
 import { nameKey } from '../signal.ts';
 import { invisibleCharacter, withoutInvisible, withoutJoiners } from '../text.ts';
-import { isUcum, ucumFor } from './ucum.ts';
+import { isUcum, ucumFor } from '../units/ucum.ts';
 import { wrong } from './wrong.ts';
 
 export const signalTypes = ['waveform', 'interval', 'scalar', 'event', 'category', 'score'] as const;

@@ -32,9 +32,13 @@ const categories = new Map([
  *  observation's own code stays the first, as readers of one expect. */
 const vitalCodes: Readonly<Record<string, readonly string[]>> = { '59408-5': ['2708-6'] };
 
-/** The category of the value. */
-function categoryOf(row: ObservationRow): string {
-  return categories.get(row.loinc_code) ?? (row.signal_type === 'score' ? 'survey' : 'procedure');
+/** The category of the value; null where the service cannot know it: R4 asks for none, and a wrong one hides the value from who searches
+ *  by category. What is computed from signals comes from electrodiagnostics, which are a procedure. */
+function categoryOf({ loinc_code: loinc, signal_type: type, source_type: source }: ObservationRow): string | null {
+  const known = categories.get(loinc);
+  if (known !== undefined) return known;
+  if (source === 'self_report' || (source === 'clinician' && type === 'score')) return 'survey';
+  return source === 'derived' ? 'procedure' : null;
 }
 
 /** Writes one Observation. The flag is a component, so that no reader takes a suspect number for a good one. */
@@ -42,6 +46,7 @@ export function fhirObservation(row: ObservationRow, subjectId: string): object 
   const bucket = row.effective_end === undefined ? 'minute' : row.id.endsWith('.P1D') ? 'day' : 'hour';
   const own = { system: BIO_SYSTEM, code: row.abbreviation, display: row.name };
   const codes = row.loinc_code === '' ? [] : [row.loinc_code, ...(vitalCodes[row.loinc_code] ?? [])];
+  const category = categoryOf(row);
   const components: object[] = [{ code: concept('quality-flag', 'Quality: 0 good, 1 suspect, 2 bad'), valueInteger: row.qmask }];
   if (row.value_n !== null) components.push({ code: concept('value-count', `Values in the ${bucket}`), valueInteger: row.value_n });
   if (row.good_n !== null) components.push({ code: concept('good-value-count', `Good values in the ${bucket}`), valueInteger: row.good_n });
@@ -51,7 +56,7 @@ export function fhirObservation(row: ObservationRow, subjectId: string): object 
     resourceType: 'Observation',
     id: row.id,
     status: row.qmask === 0 ? 'final' : 'preliminary',
-    category: [{ coding: [{ system: CATEGORY, code: categoryOf(row) }] }],
+    ...(category === null ? {} : { category: [{ coding: [{ system: CATEGORY, code: category }] }] }),
     code: { coding: [...codes.map((code) => ({ system: LOINC, code })), own], text: row.name },
     subject: { reference: `Patient/${subjectId}` },
     ...(row.effective_end === undefined

@@ -7,6 +7,8 @@ import type { Db } from '../storage/database/database.ts';
 import { PipelineError } from '../errors.ts';
 import type { FieldError } from '../errors.ts';
 import { isAhead } from '../http/times.ts';
+import { takenAs, timesTen } from '../units/powers-of-ten.ts';
+import { isUcum, ucumFor } from '../units/ucum.ts';
 import type { BiosignalRow } from './observations.ts';
 
 const SUSPECT = 1;
@@ -51,17 +53,21 @@ export async function measuredValues(
 
 function measuredValue(input: MeasurementInput, rules: Rules, at: string, errors: FieldError[]): MeasuredValue {
   const { unit = rules.unit } = input;
-  const conversion = unit === rules.unit ? ([1, 0] as const) : rules.conversions.get(unit);
+  const conversion = conversionOf(unit, rules);
   if (conversion === undefined) {
     const known = [rules.unit, ...rules.conversions.keys()].join(', ');
-    errors.push({ pointer: `${at}/unit`, code: 'unit', detail: `${unit} does not convert to the biosignal's unit; it takes ${known}` });
+    const written = isUcum(unit) ? null : ucumFor(unit);
+    const advice = written === null ? '' : `; in UCUM it would be ${written.unit}${written.isIfCounted ? ', if it is a count' : ''}`;
+    const detail = `${unit} does not convert to the biosignal's unit; it takes ${known}, and these with other prefixes${advice}`;
+    errors.push({ pointer: `${at}/unit`, code: 'unit', detail });
   }
   if (isAhead(input.time)) {
     errors.push({ pointer: `${at}/time`, code: 'future', detail: 'lies in the future; nothing was measured then yet' });
   }
-  const [factor, shift] = conversion ?? [1, 0];
+  const [factor, shift, power] = conversion ?? [1, 0, 0];
   const same = factor === 1 && shift === 0;
-  const value = same ? input.value : Number((input.value * factor + shift).toPrecision(DIGITS));
+  const given = timesTen(input.value, power);
+  const value = same ? given : Number((given * factor + shift).toPrecision(DIGITS));
   if (conversion !== undefined && !(Number.isFinite(value) && within(value, rules.possible))) {
     const detail = `${Number.isFinite(value) ? value : 'More than a number holds of'} ${rules.unit} is not possible; it takes ${textOf(rules.possible)} ${rules.unit}`;
     errors.push({ pointer: `${at}/value`, code: 'range', detail });
@@ -75,6 +81,13 @@ function measuredValue(input: MeasurementInput, rules: Rules, at: string, errors
     implausible,
     given: unit === rules.unit ? null : { value: input.value, unit },
   };
+}
+
+/** How a value is converted: times a power of ten, times a factor, and shifted. */
+function conversionOf(given: string, { unit, conversions }: Rules): readonly [factor: number, shift: number, power: number] | undefined {
+  const taken = takenAs(given, [unit, ...conversions.keys()]);
+  if (taken === null) return undefined;
+  return [...(taken.unit === unit ? ([1, 0] as const) : conversions.get(taken.unit)!), taken.power];
 }
 
 function within(value: number, [min, max]: Range): boolean {

@@ -196,8 +196,8 @@ const createMeasurements = ({ db }: ObservationDeps) =>
     description:
       'Sent again, the same measurement (user, biosignal, time, value, method) is stored once; with another `quality` than before it gets ' +
       'that one (`corrected`; the audit log says so), without `quality` it keeps the one it has. A measurement with another value is another one: flag the ' +
-      'wrong one bad (2) and send the right one. A value in another unit is converted where ' +
-      "that can be done exactly ([degF], [lb_av], kPa, mmol/L of glucose …) and kept as it was sent, too; `unit` absent: the biosignal's. " +
+      'wrong one bad (2) and send the right one. A value in another unit is converted where that can be done exactly ([degF], [lb_av], kPa, ' +
+      "mmol/L of glucose, powers of ten such as g/L for mg/dL …) and kept as it was sent, too; `unit` absent: the biosignal's. " +
       'What is impossible, in an unknown unit or of the future is refused, all of it or nothing; what is possible but implausible is ' +
       'stored with the quality 1 (suspect).',
     access: { key: 'write', operator: 'editor' },

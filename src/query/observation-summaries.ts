@@ -106,7 +106,7 @@ export async function readSummaries(
       ],
     ),
   );
-  const { id: biosignalId, name, abbreviation, loinc_code, signal_type, unit } = biosignal;
+  const { id: biosignalId, name, abbreviation, loinc_code, signal_type, source_type, unit } = biosignal;
   return rows.map(({ ms, end_ms: endMs, series, device, cadence_hz: cadenceHz, per_unit: perUnit, sum, used_n: usedN, ...row }) => ({
     ...row,
     value: isSum ? sumOf([sum], usedN, perUnit) : meanOf(sum, usedN, perUnit),
@@ -116,6 +116,7 @@ export async function readSummaries(
     abbreviation,
     loinc_code,
     signal_type,
+    source_type,
     unit,
     effective_time: microseconds(ms),
     effective_end: microseconds(endMs),

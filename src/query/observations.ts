@@ -18,6 +18,7 @@ export type BiosignalRow = Readonly<{
   unit: string;
   loinc_code: string;
   signal_type: string;
+  source_type: string;
   /** Derived: the feature that its values come from. */
   feature: string | null;
   /** Waveform: the kind of its channels. */
@@ -43,6 +44,7 @@ export type ObservationRow = Observation &
     name: string;
     abbreviation: string;
     signal_type: string;
+    source_type: string;
     qmask: number;
     /** For a minute: how many values are expected, present, and good; least and greatest of those behind its value. */
     n: number | null;
@@ -82,7 +84,7 @@ export type ObservationFilter = Readonly<{
 export async function findBiosignal(db: Db, projectId: string, id: number): Promise<BiosignalRow | null> {
   const { rows } = await db.query<BiosignalRow>(
     prepared(
-      `select b.id, b.name, b.abbreviation, b.unit, b.loinc_code, b.signal_type, b.feature, b.channel_kind from biosignal b
+      `select b.id, b.name, b.abbreviation, b.unit, b.loinc_code, b.signal_type, b.source_type, b.feature, b.channel_kind from biosignal b
      left join project_biosignal pb on pb.biosignal_id = b.id and pb.project_id = $2
      where b.id = $1 and (b.project_id is null or b.project_id = $2) and not coalesce(pb.hidden, false)`,
       [id, projectId],
@@ -96,11 +98,11 @@ export async function readObservations(db: Db, filter: ObservationFilter): Promi
   const { biosignal } = filter;
   if (biosignal.channel_kind !== null) return []; // a waveform has samples
   const rows = biosignal.feature === null ? await reported(db, filter) : await derived(db, filter, biosignal.feature);
-  const { id: biosignal_id, name, abbreviation, loinc_code, signal_type } = biosignal;
-  return rows.map((row) => ({ ...row, biosignal_id, name, abbreviation, loinc_code, signal_type }));
+  const { id: biosignal_id, name, abbreviation, loinc_code, signal_type, source_type } = biosignal;
+  return rows.map((row) => ({ ...row, biosignal_id, name, abbreviation, loinc_code, signal_type, source_type }));
 }
 
-type Row = Omit<ObservationRow, 'biosignal_id' | 'name' | 'abbreviation' | 'loinc_code' | 'signal_type'>;
+type Row = Omit<ObservationRow, 'biosignal_id' | 'name' | 'abbreviation' | 'loinc_code' | 'signal_type' | 'source_type'>;
 
 const rfc3339 = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 

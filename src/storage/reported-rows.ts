@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import type { StreamId, SubjectId } from '../signal.ts';
+import { takenAs, timesTen } from '../units/powers-of-ten.ts';
 import { microseconds } from './copy-binary.ts';
 import type { Partitions } from './schema/partitions.ts';
 import type { Letter } from './set-aside.ts';
@@ -100,6 +101,7 @@ async function writeMeasurements(client: pg.Client, rows: readonly ReportedMeasu
      on conflict (project_id, code) do nothing`,
     [rows.map((row) => row.subjectId), rows.map((row) => row.code), rows.map((row) => row.unit)],
   );
+  const taken = await takenUnits(client, rows);
   await client.query(
     `insert into measurement
        (time, ts_ns, id, organization_id, project_id, xuser_id, biosignal_id, value, unit, qmask, device_id, stream_id, given_value, given_unit)
@@ -111,21 +113,23 @@ async function writeMeasurements(client: pg.Client, rows: readonly ReportedMeasu
          when v.value not between coalesce(b.possible_min, '-infinity') and coalesce(b.possible_max, 'infinity') then 2
          when v.value not between coalesce(b.plausible_min, '-infinity') and coalesce(b.plausible_max, 'infinity') then 1
          else 0 end),
-       s.device_id, s.id, case when c.given is not null then m.value end, c.given
-     from unnest($1::int8[], $2::int8[], $3::uuid[], $4::uuid[], $5::text[], $6::float8[], $7::text[], $8::smallint[], $9::int[])
-       as m (us, ts_ns, id, xuser_id, code, value, unit, qmask, stream_id)
+       s.device_id, s.id, case when g.is_given then m.value end, case when g.is_given then m.unit end
+     from unnest($1::int8[], $2::int8[], $3::uuid[], $4::uuid[], $5::text[], $6::float8[], $7::text[], $8::smallint[], $9::int[], $10::text[], $11::float8[])
+       as m (us, ts_ns, id, xuser_id, code, value, unit, qmask, stream_id, taken_unit, taken_value)
      join xuser x on x.id = m.xuser_id
      join stream s on s.id = m.stream_id
      cross join lateral (
        select b.* from biosignal b where b.code = m.code and (b.project_id is null or b.project_id = x.project_id)
        order by b.project_id nulls last limit 1) b
      -- A number whose conversion may overflow a float8 (22003) stays as it came, bad.
-     left join unit_conversion c on c.given = m.unit and c.unit = b.unit and c.code in ('', b.code) and abs(m.value) < 1e300
+     left join unit_conversion c on c.given = m.taken_unit and c.unit = b.unit and c.code in ('', b.code) and abs(m.taken_value) < 1e300
      cross join lateral (
        -- Through numeric, to 15 digits: 109.4 [degF] is 43 Cel and not slightly more, which would be implausible.
-       select case when c.given is null or (c.factor = 1 and c.shift = 0) then m.value
-           else (m.value * c.factor + c.shift)::numeric::float8 end as value,
-         case when m.unit = '' or c.given is not null then b.unit else m.unit end as unit) v
+       select case when c.given is null and m.taken_unit <> b.unit then m.value
+           when c.given is null or (c.factor = 1 and c.shift = 0) then m.taken_value
+           else (m.taken_value * c.factor + c.shift)::numeric::float8 end as value,
+         case when m.unit = '' or m.taken_unit = b.unit or c.given is not null then b.unit else m.unit end as unit) v
+     cross join lateral (select m.unit not in ('', b.unit) and v.unit = b.unit as is_given) g
      on conflict do nothing`,
     [
       rows.map((row) => microseconds(row.tsNs)),
@@ -137,8 +141,31 @@ async function writeMeasurements(client: pg.Client, rows: readonly ReportedMeasu
       rows.map((row) => row.unit),
       rows.map((row) => row.quality),
       rows.map((row) => row.streamId),
+      taken.map(({ unit }) => unit),
+      taken.map(({ value }) => value),
     ],
   );
+}
+
+/** What each row is in a unit that the database converts: where it came in another, by powers of ten or in another spelling. */
+async function takenUnits(client: pg.Client, rows: readonly ReportedMeasurement[]): Promise<readonly { unit: string; value: number }[]> {
+  const { rows: others } = await client.query<{ xuser_id: SubjectId; code: string; unit: string; taken: string[] }>(
+    `select distinct m.*, b.unit || array(select c.given from unit_conversion c where c.unit = b.unit and c.code in ('', b.code) order by 1) as taken
+     from unnest($1::uuid[], $2::text[], $3::text[]) as m (xuser_id, code, unit)
+     join xuser x on x.id = m.xuser_id
+     cross join lateral (
+       select b.* from biosignal b where b.code = m.code and (b.project_id is null or b.project_id = x.project_id)
+       order by b.project_id nulls last limit 1) b
+     where m.unit not in ('', b.unit)`,
+    [rows.map((row) => row.subjectId), rows.map((row) => row.code), rows.map((row) => row.unit)],
+  );
+  const keyOf = (subject: SubjectId, code: string, unit: string): string => `${subject} ${code} ${unit}`;
+  const found = new Map(others.map((row) => [keyOf(row.xuser_id, row.code, row.unit), takenAs(row.unit, row.taken)]));
+  return rows.map(({ subjectId, code, unit, value }) => {
+    const taken = found.get(keyOf(subjectId, code, unit));
+    const converted = taken ? timesTen(value, taken.power) : Infinity;
+    return taken && Number.isFinite(converted) ? { unit: taken.unit, value: converted } : { unit, value };
+  });
 }
 
 async function writeEvents(client: pg.Client, rows: readonly ReportedEvent[]): Promise<void> {

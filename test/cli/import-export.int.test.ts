@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createOrganization } from '../../src/auth/organizations.ts';
 import type { Command } from '../../src/cli/command.ts';
+import { openApi, streamsOf } from '../../src/cli/client/api.ts';
 import { exportRecordings } from '../../src/cli/export.ts';
 import { importRecordings } from '../../src/cli/import.ts';
 import { MISSING, openRecording } from '../../src/cli/client/recording.ts';
@@ -353,6 +354,15 @@ test('Parquet is read by an independent program: samples, beats and features wit
     method_code: expect.stringContaining('_v'),
     qmask: expect.any(Number),
   });
+  // The kind of each beat is that of /beats.
+  const api = openApi(service.baseUrl, surroundings.env['BIO_KEY'] ?? '', new AbortController().signal);
+  const [stream] = await streamsOf(api, 'patient-1');
+  const series = await api.list<{ channel: string; ts_ns: bigint[]; aami: (string | null)[] }>(`/api/v1/streams/${stream!.id}/beats`);
+  const told = series.flatMap((one) => one.ts_ns.map((ts, i) => `${one.channel} ${ts} ${one.aami[i]}`));
+  expect(beats.map(({ channel, ts, aami }) => `${channel as string} ${ts as bigint} ${aami as string | null}`).toSorted()).toEqual(
+    told.toSorted(),
+  );
+  expect(beats.filter(({ aami }) => aami === 'N').length).toBeGreaterThan(80);
   expect(features.find(({ feature }) => feature === 'hr_ecg')).toMatchObject({ method_code: 'derived:hr_ecg_v18', ts: expect.any(BigInt) });
 });
 
@@ -580,4 +590,34 @@ test('a user whose external id two organizations of one name have is exported wi
     const { rows } = await database.pool.query(`select from audit_log where organization_id = $1 and action = 'recording.exported'`, [id]);
     expect(rows).toHaveLength(1);
   }
+});
+
+// promise: import-project
+test('imports into the project that is named, of several', async () => {
+  const { key } = await createOrganization(database.pool, 'Two projects').then(({ apiKey }) => apiKey);
+  const here = { ...surroundings, env: { ...surroundings.env, BIO_KEY: key } };
+  const send = async (path: string, body?: object): Promise<{ id: string; project_key: string }> => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const answer = await fetch(service.baseUrl + path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
+    return (await answer.json()) as { id: string; project_key: string };
+  };
+  const night = await send('/api/v1/projects', { name: 'Night study' });
+  const imported = async (subject: string, ...args: string[]) => {
+    const given = [join(work, 'source.hea'), '--start', '2026-02-01T08:00:00Z', '--subject', subject, '--device', `of-${subject}`];
+    const { code, out, err } = await ran(importRecordings, [...given, ...args], here);
+    return { code, said: [...out, ...err].join('\n') };
+  };
+  expect(await imported('nobody')).toEqual({ code: 1, said: expect.stringContaining('several projects') as string });
+  for (const [subject, project] of [
+    ['by-name', 'Night study'],
+    ['by-id', night.id],
+    ['by-key', night.project_key],
+  ] as const) {
+    const { code, said } = await imported(subject, '--project', project);
+    expect(code, said).toBe(0);
+  }
+  const { rows } = await database.pool.query(`select external_id from xuser where project_id = $1 order by 1`, [night.id]);
+  expect(rows.map((row: { external_id: string }) => row.external_id)).toEqual(['by-id', 'by-key', 'by-name']);
+  const wrong = await imported('by-name', '--project', 'Day study');
+  expect([wrong.code, wrong.said]).toEqual([2, expect.stringContaining("no project 'Day study'; there are: Two projects, Night study")]);
 });

@@ -58,6 +58,15 @@ describe('/api-docs', () => {
     }
   });
 
+  it('names the roles that members have', () => {
+    const said = JSON.stringify(description.paths).match(/an operator session[^.;]*/g) ?? [];
+    expect([...new Set(said.map((text) => text.slice(text.lastIndexOf('role') + 5)))].toSorted()).toEqual([
+      'admin or owner',
+      'clinician, admin or owner',
+      'viewer, analyst, clinician, admin or owner',
+    ]);
+  });
+
   it('is lint-clean', () => {
     const folder = mkdtempSync(join(tmpdir(), 'bio-openapi-'));
     try {

@@ -1,7 +1,7 @@
 // Biosignals of a project's own next to the catalog's: each is found by its name and by no other's, also when a device named it, and
 // whatever the catalog is given later.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { isUcum } from '../../src/query/ucum.ts';
+import { isUcum } from '../../src/units/ucum.ts';
 import { findBiosignal } from '../../widgets/shared/data.ts';
 import { packetOf } from '../helpers/packets.ts';
 import { runService, type RunningService } from '../helpers/running-service.ts';
@@ -189,8 +189,26 @@ it.each([
   ['kph', 'write km/h'],
   ['C', 'write Cel'],
   ['F', 'write [degF]'],
+  ['G/L', 'write 10*9/L'],
+  ['G/l', 'write 10*9/L'],
+  ['T/L', 'write 10*12/L'],
+  ['Gpt/l', 'write 10*9/L'],
+  ['K/µL', 'write 10*3/uL'],
+  ['K/uL', 'write 10*3/uL'],
+  ['M/uL', 'write 10*6/uL'],
+  ['mmol/24h', 'write mmol/(24.h)'],
+  ['mcg/24 h', 'write ug/(24.h)'],
+  ['vol%', 'write %{vol}'],
+  ['‰', 'write [ppth]'],
+  ['mL/min/1.73m²', 'write mL/min/{1.73_m2}'],
+  ['mL/min/1.73.m2', 'write mL/min/{1.73_m2}'],
+  ['mval/L', 'write meq/L'],
+  ['mIE/L', 'write m[IU]/L'],
   // No guess is better than one that may be wrong by powers of ten.
   ['mhz', ADVICE],
+  ['CAL', ADVICE],
+  ['MM', ADVICE],
+  ['1/s²x/24h', ADVICE],
   ['100²', ADVICE],
   ['10³²³ m³²', ADVICE],
   ['units', ADVICE],
@@ -225,6 +243,12 @@ it('refuses other units with how one is written, and takes what UCUM has', async
     "[arb'U]",
     'C/kg',
     'mF',
+    'G',
+    'mT',
+    'mmol/(24.h)',
+    '%{vol}',
+    '[ppth]',
+    'mL/min/{1.73_m2}',
     '10*9/L',
     '10^9/L',
   ];

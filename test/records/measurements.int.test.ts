@@ -76,17 +76,62 @@ it.each([
   [WEIGHT, 154, '[lb_av]', 69.85322498, 'kg', '29463-7'],
   [SYSTOLIC, 16, 'kPa', 120.009852135, 'mm[Hg]', '8480-6'],
   [GLUCOSE, 5.5, 'mmol/L', 99.0858, 'mg/dL', '2339-0'],
+  [GLUCOSE, 5.6, 'mmol/l', 100.88736, 'mg/dL', '2339-0'],
+  [GLUCOSE, 97, 'mg/dl', 97, 'mg/dL', '2339-0'],
+  [GLUCOSE, 0.57, 'g/L', 57, 'mg/dL', '2339-0'],
+  [TEMPERATURE, 98.7, 'F', 37.0555555556, 'Cel', '8310-5'],
+  [WEIGHT, 155, 'lbs', 70.30681735, 'kg', '29463-7'],
 ])('converts to the unit of biosignal %i: %d %s', async (biosignal, value, unit, expected, into, loinc) => {
   const { status, body, text } = await store({ biosignal_id: biosignal, value, unit });
   expect(status, text).toBe(201);
   expect(body).toMatchObject({ created: 1, implausible: [], converted: [{ given_value: value, given_unit: unit, unit: into }] });
   expect(body.converted[0]!.value).toBeCloseTo(expected, 8);
-  const [stored] = await observed(biosignal);
+  const stored = (await observed(biosignal)).find((item) => item.value === body.converted[0]!.value);
   expect(stored).toMatchObject({ unit: into, loinc_code: loinc });
-  expect(stored!.value).toBe(body.converted[0]!.value);
   // The export has the value as sent.
   const lines = (await run.send('GET', `/api/v1/xusers/${person.xuser_id}/export`)).text.split('\n');
   expect(lines.some((line) => line.includes(`"given_unit": "${unit}"`) && line.includes(`"given_value": ${value}`))).toBe(true);
+});
+
+// promise: measurement-units
+it.each([
+  ['mg/dL', 90, 'mg/dl', 90],
+  ['mg/dL', 0.57, 'g/L', 57],
+  ['mg/dL', 905, 'mg/L', 90.5],
+  ['mg/dL', 905, 'µg/ml', 90.5],
+  ['10*9/L', 6.1, '10*3/uL', 6.1],
+  ['10*9/L', 6.1, 'G/l', 6.1],
+  ['10*9/L', 6100, '/µL', 6.1],
+  ['m[IU]/L', 2.35, 'mIU/L', 2.35],
+  ['m[IU]/L', 2.35, 'µIU/mL', 2.35],
+  ['mL/min/{1.73_m2}', 88, 'mL/min/1.73m²', 88],
+  ['mmol/(24.h)', 120, 'mmol/24h', 120],
+])('converts to the own unit %s, exactly: %d %s', async (own, value, unit, expected) => {
+  const number = minute++;
+  const named = { name: `Laboratory ${number}`, abbreviation: `LAB-${number}`, code: `laboratory_${number}` };
+  const body = { ...named, unit: own, signal_type: 'scalar', source_type: 'import' };
+  const made = await run.send<{ id: number }>('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, { body });
+  expect(made.status, made.text).toBe(201);
+  const answer = await store({ biosignal_id: made.body.id, value, unit });
+  expect(answer.status, answer.text).toBe(201);
+  expect(answer.body.converted).toEqual([{ index: 0, given_value: value, given_unit: unit, value: expected, unit: own }]);
+  expect(await observed(made.body.id)).toMatchObject([{ value: expected, unit: own }]);
+  const given = await run.database.pool.query(`select given_value, given_unit from measurement where biosignal_id = $1`, [made.body.id]);
+  expect(given.rows).toEqual([{ given_value: value, given_unit: unit }]);
+});
+
+// promise: measurement-units
+it('refuses a unit that does not convert, with those that do and how it is written', async () => {
+  const detailOf = async (unit: string): Promise<string> => {
+    const { status, body } = await store<Problem>({ biosignal_id: GLUCOSE, value: 90, unit });
+    expect(status).toBe(422);
+    return body.errors[0]!.detail;
+  };
+  const taken = "does not convert to the biosignal's unit; it takes mg/dL, mmol/L, and these with other prefixes";
+  expect(await detailOf('mmHg')).toBe(`mmHg ${taken}; in UCUM it would be mm[Hg]`);
+  expect(await detailOf('steps')).toBe(`steps ${taken}; in UCUM it would be {steps}, if it is a count`);
+  expect(await detailOf('mm[Hg]')).toBe(`mm[Hg] ${taken}`);
+  expect(await detailOf('UG/ML')).toBe(`UG/ML ${taken}`);
 });
 
 // promise: measurement-suspect
@@ -117,6 +162,11 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     of('spo2', 97, '%', 7e8, 1),
     of('spo2', 45, '%', 8e8, 2),
     of('spo2', 250, '%', 9e8, 1),
+    // Powers of ten and spellings, exactly; what would be more than a number holds stays.
+    of('glucose', 0.57, 'g/L', 10e8),
+    of('glucose', 5, 'mmol/l', 11e8),
+    of('body_temperature', 98.6, 'degF', 12e8),
+    of('glucose', 1.7e308, 'g/L', 13e8),
   ];
   const answer = await run.ingest({ ...packet!, subject: id, t0UnixNs, sentUnixNs: t0UnixNs, measurements });
   expect(answer.status, answer.text).toBe(202);
@@ -128,7 +178,7 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
         [id],
       )
     ).rows;
-  await until(async () => (await stored()).length === 10);
+  await until(async () => (await stored()).length === measurements.length);
   expect(await stored()).toEqual([
     { code: 'spo2', value: 250, unit: '%', qmask: 2, given_value: null, given_unit: null },
     { code: 'spo2', value: 45, unit: '%', qmask: 1, given_value: null, given_unit: null },
@@ -141,8 +191,22 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     { code: 'spo2', value: 97, unit: '%', qmask: 1, given_value: null, given_unit: null },
     { code: 'spo2', value: 45, unit: '%', qmask: 2, given_value: null, given_unit: null },
     { code: 'spo2', value: 250, unit: '%', qmask: 2, given_value: null, given_unit: null },
+    { code: 'glucose', value: 57, unit: 'mg/dL', qmask: 0, given_value: 0.57, given_unit: 'g/L' },
+    { code: 'glucose', value: 90.078, unit: 'mg/dL', qmask: 0, given_value: 5, given_unit: 'mmol/l' },
+    { code: 'body_temperature', value: 37, unit: 'Cel', qmask: 0, given_value: 98.6, given_unit: 'degF' },
+    { code: 'glucose', value: 1.7e308, unit: 'g/L', qmask: 2, given_value: null, given_unit: null },
   ]);
 });
+
+const resourceOf = async (biosignal: number) => {
+  const query = `biosignal_id=${biosignal}&subject_id=${person.xuser_id}&limit=1`;
+  const { body } = await run.send<{ entry: { resource: { category?: { coding: { code: string }[] }[] } }[] }>(
+    'GET',
+    `/api/v1/observations?${query}`,
+    { headers: { accept: 'application/fhir+json' } },
+  );
+  return body.entry[0]!.resource;
+};
 
 it.each([
   [WEIGHT, 72, 'vital-signs'],
@@ -151,13 +215,25 @@ it.each([
   [GLUCOSE, 101, 'laboratory'],
 ])('tells biosignal %d in the category of FHIR that it belongs to', async (biosignal, value, category) => {
   expect((await store({ biosignal_id: biosignal, value })).status).toBe(201);
-  const query = `biosignal_id=${biosignal}&subject_id=${person.xuser_id}&limit=1`;
-  const { body } = await run.send<{ entry: { resource: { category: { coding: { code: string }[] }[] } }[] }>(
-    'GET',
-    `/api/v1/observations?${query}`,
-    { headers: { accept: 'application/fhir+json' } },
-  );
-  expect(body.entry[0]!.resource.category[0]!.coding[0]!.code).toBe(category);
+  expect((await resourceOf(biosignal)).category?.[0]!.coding[0]!.code).toBe(category);
+});
+
+// promise: fhir-category
+it.each([
+  ['import', 'scalar', undefined],
+  ['clinician', 'scalar', undefined],
+  ['device', 'score', undefined],
+  ['self_report', 'scalar', 'survey'],
+  ['clinician', 'score', 'survey'],
+])('tells an own biosignal of %s, a %s, in the category %s of FHIR', async (source_type, signal_type, category) => {
+  const name = `Of ${source_type} ${signal_type}`;
+  const body = { name, abbreviation: name, unit: 'g/L', signal_type, source_type, code: `of_${source_type}_${signal_type}` };
+  const own = await run.send<{ id: number }>('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, { body });
+  expect(own.status, own.text).toBe(201);
+  expect((await store({ biosignal_id: own.body.id, value: 14 })).status).toBe(201);
+  const resource = await resourceOf(own.body.id);
+  expect(resource).toMatchObject({ valueQuantity: { value: 14 }, status: 'final' });
+  expect(resource.category?.[0]!.coding[0]!.code).toBe(category);
 });
 
 // promise: measurement-ranges

@@ -15,6 +15,7 @@ const ground = [
   'src/metrics.ts',
   'src/config.ts',
   'src/unix-clock.ts',
+  'src/units',
 ];
 const database = 'src/storage/database';
 const dsp = (...rooms: readonly string[]): string[] => ['src/signal.ts', ...rooms.map((room) => `src/dsp/${room}`)];
@@ -27,6 +28,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'src/caller.ts': [],
   'src/key-format.ts': [],
   'src/unix-clock.ts': [],
+  'src/units': [],
   'src/metrics.test.ts': ['src/metrics.ts'],
   'src/text.test.ts': ['src/text.ts'],
   'src/key-format.test.ts': ['src/key-format.ts'],

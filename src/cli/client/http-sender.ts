@@ -22,6 +22,8 @@ export type SenderOptions = Readonly<{
   url: string;
   /** Organization key of scope ingest, or a user token. */
   credential: string;
+  /** Over HTTP: the project in which an organization key finds and creates people. */
+  projectKey?: string;
   signal: AbortSignal;
   /** A batch ends at this many bytes. */
   batchBytesMax?: number;
@@ -167,6 +169,7 @@ export class HttpSender {
       method: 'POST',
       headers: {
         authorization: `Bearer ${this.#options.credential}`,
+        ...(this.#options.projectKey === undefined ? {} : { 'project-key': this.#options.projectKey }),
         'content-type': 'application/x-protobuf; encoding=delimited',
         accept: 'application/json',
       },

@@ -18,3 +18,20 @@ it('a packed table of no dataset that is known is refused with what is known, no
     await rm(folder, { recursive: true });
   }
 });
+
+it('a table whose columns are leads says which, in the code and as the lead', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'biosignal-leads-'));
+  try {
+    const path = join(folder, 'walk.csv');
+    const rows = Array.from({ length: 9 }, (_, i) => `${1769846400000 + 4 * i},1,2,3`);
+    await writeFile(path, ['time_ms,II [mV],aVR,PPG [1]', ...rows, ''].join('\n'));
+    const { channels } = await openRecording(path);
+    expect(channels.map(({ config: { code, kind, lead } }) => [code, kind, lead])).toEqual([
+      ['ecg.ii', 'ecg', 'II'],
+      ['ecg.avr', 'ecg', 'aVR'],
+      ['ppg', 'ppg', ''],
+    ]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});

@@ -119,6 +119,9 @@ function wfdbChannel(lead: WfdbLead, codes: Set<string>): ChannelConfig {
   };
 }
 
+/** The lead of an ECG that a column is called by, as it writes it; empty for another name. */
+const leadOf = (name: string): string => (ecgLeads.test(name.trim()) ? name.trim() : '');
+
 /** Kind of a signal, by the names that PhysioNet's and EDF's recorders use. */
 export function kindOfName(name: string, unit: string): ChannelKind {
   const text = name.trim().toLowerCase();
@@ -223,7 +226,7 @@ function maskMissing(samples: Int32Array, fromSec: number, durationSec: number, 
 // ---- CSV
 
 async function openCsv(path: string): Promise<Recording> {
-  const table = parseCsv((await readBounded(path)).toString('utf8'), { missing: MISSING, kindOf: kindOfName });
+  const table = parseCsv((await readBounded(path)).toString('utf8'), { missing: MISSING, kindOf: kindOfName, leadOf });
   if (isRejected(table)) throw new PipelineError(table.code, `${path}: ${table.detail}`);
   const codes = new Set<string>();
   const channels = table.channels.map(({ config, samples }) => {

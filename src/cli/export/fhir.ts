@@ -17,7 +17,7 @@ export async function exportFhir(job: Omit<StreamExport, 'stream'>, person: Pers
   const { pool, range, folder, console } = job;
   const { xuser_id: subjectId, project_id: projectId } = person;
   const { rows: biosignals } = await pool.query<BiosignalRow>(
-    `select id, name, abbreviation, unit, loinc_code, signal_type, feature, channel_kind from biosignal
+    `select id, name, abbreviation, unit, loinc_code, signal_type, source_type, feature, channel_kind from biosignal
      where (project_id is null or project_id = $1) and channel_kind is null order by id`,
     [projectId],
   );

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { Pool } from 'pg';
 import type { ColumnSource, ParquetWriter as Writer } from 'hyparquet-writer';
+import { beatClassOf, judgesKinds } from '../../query/beat-classes.ts';
 import type { SampleSegment } from '../../query/samples.ts';
 import { gridTimeNs } from '../../signal.ts';
 import { samplePages } from './stretch.ts';
@@ -29,6 +30,7 @@ const beatFields: readonly Field[] = [
   { name: 'kind', type: 'utf8' },
   { name: 'accepted', type: 'int8' }, // 1: the interval is an NN interval, as variability uses it
   { name: 'reason', type: 'utf8' }, // e.g. ventricular
+  { name: 'aami', type: 'utf8', nullable: true }, // N, S, V or Q, as /beats has it
   { name: 'confidence', type: 'double', nullable: true }, // probability that it is ventricular, supraventricular or neither, as the reason says
   { name: 'qmask', type: 'int8' },
 ];
@@ -120,7 +122,8 @@ async function writeRows(
   let table: Table | null = null; // a table without rows is not written: some readers refuse an empty list of row groups
   let after: readonly [string, string, string] = [String(BigInt(bounds[1] as string) - 1n), '', '']; // before every row of the range
   for (;;) {
-    const { rows }: { rows: Row[] } = await pool.query<Row>(sql, [...bounds, ...after]);
+    const { rows: read }: { rows: Row[] } = await pool.query<Row>(sql, [...bounds, ...after]);
+    const rows = fields === beatFields ? read.map(withClass) : read;
     if (rows.length > 0) {
       table ??= await openTable(path, fields, metadata);
       table.add(fields.map(({ name, type }) => {
@@ -134,6 +137,14 @@ async function writeRows(
   }
   table?.close({});
   return table === null ? [] : [path];
+}
+
+const kinds: readonly unknown[] = ['normal', 'ectopic', 'artefact', 'interpolated']; // as in beatSql
+
+function withClass(row: Row): Row {
+  const { method_code: method, kind, reason, qmask, confidence = null } = row;
+  const sure = typeof confidence === 'number' ? confidence : null;
+  return { ...row, aami: beatClassOf(judgesKinds(String(method)), kinds.indexOf(kind), String(reason), Number(qmask), sure) };
 }
 
 type Table = Readonly<{

@@ -1,5 +1,6 @@
 /** Units by UCUM, the Unified Code for Units of Measure, which FHIR asks for: is a text one, and how would one write what it means? Symbols
- *  are those of ucum-essence.xml 2.2 (https://ucum.org), case-sensitive; no library, because nothing is converted here. */
+ *  are those of ucum-essence.xml 2.2 (https://ucum.org), case-sensitive; no library, because only powers of ten are converted
+ *  (powers-of-ten.ts). */
 
 const symbols = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
@@ -24,31 +25,44 @@ const plain = symbols(`
   [CCID_50] [TCID_50] [EID_50] [PFU] [FFU] [CFU] [IR] [BAU] [AU] [Amb'a'1'U] [PNU] [Lf] [D'ag'U] [FEU] [ELU] [EU] Ao b att [psi]
   circ sph [car_m] [car_Au] [smoot] [m/s2/Hz^(1/2)] [NTU] [FNU] bit_s`);
 
-/** Femtotonne, milliphot and kilophot, and as whole units coulomb and farad: UCUM would have these, but nobody means them. */
-const mistaken = symbols('ft mph kph');
-const mistakenWhole: ReadonlyMap<string, string> = new Map([
-  ['C', 'Cel'],
-  ['F', '[degF]'],
-]);
+const pairs = (text: string): ReadonlyMap<string, string> =>
+  new Map([...symbols(text)].map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
 
-function isSymbol(text: string): boolean {
-  if (mistaken.has(text)) return false;
-  if (metric.has(text) || plain.has(text)) return true;
-  return [1, 2].some((length) => prefixes.has(text.slice(0, length)) && metric.has(text.slice(length)));
+/** Femtotonne, milliphot and kilophot: UCUM would have these, but nobody means them. */
+const mistaken = symbols('ft mph kph');
+/** Nor, as whole units, coulomb and farad; gauss, tesla and kelvin per litre are giga, tera and thousand as laboratories write them. */
+const mistakenWhole = pairs(`
+  C=Cel F=[degF] G/L=10*9/L Gpt/L=10*9/L T/L=10*12/L Tpt/L=10*12/L K/uL=10*3/uL M/uL=10*6/uL
+  vol%=%{vol} Vol%=%{vol} Vol.-%=%{vol} ‰=[ppth]`);
+const mistakenFor = (unit: string): string | undefined => mistakenWhole.get(unit.replaceAll(/[µμ]/g, 'u').replace(/l$/, 'L'));
+/** What amounts are stated for: numbers with a unit, which UCUM has only in parentheses or as an annotation. */
+const endings = [
+  [/\/\s*24\s*(?:h|hrs?|hours?)$/, '/(24.h)'],
+  [/\/\s*\(?1[.,]73\s*[.·]?\s*m\^?[2²]\)?$/, '/{1.73_m2}'],
+] as const;
+
+/** A symbol and its prefix, empty without one; null: no symbol. */
+export function prefixAndSymbol(text: string): readonly [prefix: string, symbol: string] | null {
+  if (mistaken.has(text)) return null;
+  if (metric.has(text) || plain.has(text)) return ['', text];
+  const length = [1, 2].find((length) => prefixes.has(text.slice(0, length)) && metric.has(text.slice(length)));
+  return length === undefined ? null : [text.slice(0, length), text.slice(length)];
 }
 
-const ANNOTATION = /\{[!-z|~]*\}/y;
-const POWER_OF_TEN = /10[*^](?:[+-]?\d+)?/y;
-const FACTOR = /\d+/y;
+export const ANNOTATION = /\{[!-z|~]*\}/y;
+export const POWER_OF_TEN = /10[*^](?:[+-]?\d+)?/y;
+export const FACTOR = /\d+/y;
 /** No symbol has a digit outside of brackets. */
-const SYMBOL = /(?:[A-Za-z%'_]|\[[^[\]]*\])+/y;
-const EXPONENT = /[+-]?\d+/y;
+export const SYMBOL = /(?:[A-Za-z%'_]|\[[^[\]]*\])+/y;
+export const EXPONENT = /[+-]?\d+/y;
 
 /** Is it a unit as UCUM's grammar has it: `mm[Hg]`, `/min`, `m/s2`, `10*3/uL`, `{steps}`, `kg{dry}`, `1`? Not so those that would be valid
- *  and are a mistake: `ft`, `mph`, `kph`, `C`, `F`. */
-export const isUcum = (unit: string): boolean => !mistakenWhole.has(unit) && isTerm(unit);
+ *  and are a mistake: `ft`, `mph`, `C`, `G/L`, `mL/min/1.73.m2`. */
+export const isUcum = (unit: string): boolean =>
+  mistakenFor(unit) === undefined && !endings.some(([ending]) => ending.test(unit)) && isTerm(unit);
 
-function isTerm(unit: string): boolean {
+/** As isUcum, with the mistakes: what is stored may be one. */
+export function isTerm(unit: string): boolean {
   let at = 0;
   const take = (pattern: RegExp): string | null => {
     pattern.lastIndex = at;
@@ -65,7 +79,7 @@ function isTerm(unit: string): boolean {
     if (take(POWER_OF_TEN) === null) {
       if (take(FACTOR) !== null) return true;
       const symbol = take(SYMBOL);
-      if (symbol === null || !isSymbol(symbol)) return false;
+      if (symbol === null || prefixAndSymbol(symbol) === null) return false;
       take(EXPONENT);
     }
     take(ANNOTATION);
@@ -82,27 +96,24 @@ function isTerm(unit: string): boolean {
   return term() && at === unit.length;
 }
 
-const pairs = (text: string): ReadonlyMap<string, string> =>
-  new Map(
-    text
-      .trim()
-      .split(/\s+/)
-      .map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]),
-  );
-
 /** What people write, in small letters and without blanks, and what UCUM has for it. */
 const meant = pairs(`
-  bpm=/min rpm=/min percent=% mmhg=mm[Hg] cmh2o=cm[H2O] psi=[psi] ppm=[ppm] ppb=[ppb] iu=[IU] met=[MET] db=dB
+  bpm=/min rpm=/min percent=% mmhg=mm[Hg] cmh2o=cm[H2O] psi=[psi] ppm=[ppm] ppb=[ppb] iu=[IU] uiu=u[IU] ie=[IU] met=[MET] db=dB
   cel=Cel °c=Cel degc=Cel celsius=Cel degreescelsius=Cel °f=[degF] degf=[degF] fahrenheit=[degF] degreesfahrenheit=[degF] °=deg degree=deg
   lb=[lb_av] pound=[lb_av] oz=[oz_av] ounce=[oz_av] in=[in_i] inch=[in_i] inches=[in_i] ft=[ft_i] foot=[ft_i] feet=[ft_i]
   yd=[yd_i] yard=[yd_i] mi=[mi_i] mile=[mi_i] kph=km/h kmh=km/h mph=[mi_i]/h
   sec=s msec=ms usec=us min=min minute=min hr=h hour=h day=d week=wk month=mo yr=a year=a
-  gm=g mcg=ug mcl=uL cc=mL kg=kg mg=mg ml=mL mm=mm cm=cm km=km kcal=kcal kilocalorie=kcal ω=Ohm kω=kOhm mω=mOhm uω=uOhm`);
+  kg=kg gm=g mcg=ug ml=mL dl=dL cl=cL mcl=uL cc=mL cm=cm km=km mol=mol mmol=mmol umol=umol nmol=nmol pmol=pmol eq=eq meq=meq ueq=ueq mval=meq
+  osm=osm mosm=mosm osmol=osm mosmol=mosm hz=Hz khz=kHz v=V kv=kV mv=mV uv=uV ma=mA ua=uA w=W kw=kW j=J kj=kJ pa=Pa kpa=kPa hpa=hPa bar=bar
+  mbar=mbar kcal=kcal kilocalorie=kcal ukat=ukat nkat=nkat gy=Gy mgy=mGy sv=Sv msv=mSv bq=Bq kbq=kBq ω=Ohm kohm=kOhm kω=kOhm mω=mOhm uω=uOhm`);
 /** Where capitals matter. */
 const meantExactly = pairs(`
-  Nm=N.m mM=mmol/L uM=umol/L nM=nmol/L pM=pmol/L Cal=[Cal] Wh=W.h kWh=kW.h mAh=mA.h MΩ=MOhm`);
-/** Units, but which? Of these no guess is better than one. */
-const ambiguous = symbols('M MM UM NM PM CAL MIU US Us KS Ks NS Ns PS Ps unit units Unit Units UNITS calorie calories Calorie Calories');
+  Nm=N.m mM=mmol/L uM=umol/L nM=nmol/L pM=pmol/L Cal=[Cal] Wh=W.h kWh=kW.h mAh=mA.h MΩ=MOhm Mhz=MHz mIU=m[IU] miu=m[IU] kIU=k[IU] mIE=m[IU]`);
+/** Units, but which? Of these, and of other symbols in wrong capitals (`mhz`, `UG`), no guess is better than one. */
+const inSmallLetters = new Set([
+  ...['unit', 'calorie', 'miu'],
+  ...[...metric].flatMap((symbol) => ['', ...prefixes].map((prefix) => `${prefix}${symbol}`.toLowerCase())),
+]);
 
 const prefixWords = pairs('kilo=k hecto=h deci=d centi=c milli=m micro=u nano=n pico=p mega=M giga=G');
 const unitWords = pairs(`
@@ -115,29 +126,12 @@ function spelledOut(word: string): string | undefined {
   return unit && `${prefixWords.get(prefix) ?? ''}${unit}`;
 }
 
-/** Symbols that are known also in wrong capitals. Not s, which may be S, nor G, which is seldom meant. */
-const cased = symbols('g m L mol eq osm Hz V A W J N Pa Ohm rad cd lm lx bar kat Bq Gy Sv cal [IU]');
-/** With these, mega is as likely as milli. */
-const mega = symbols('Hz W J Pa Ohm');
-
-/** `kg` for `Kg`, `meq` for `mEq`, `m[IU]` for `mIU`; null where it may be several. */
-function inItsCase(word: string): string | null | undefined {
-  const isOneCase = word === word.toLowerCase() || word === word.toUpperCase();
-  const found = [...cased].flatMap((symbol) => {
-    const small = symbol.toLowerCase().replaceAll(/[[\]]/g, '');
-    if (!word.toLowerCase().endsWith(small)) return [];
-    const prefix = word.slice(0, word.length - small.length);
-    if (/^m$/i.test(prefix) && mega.has(symbol)) return isOneCase ? [`m${symbol}`, `M${symbol}`] : [`${prefix}${symbol}`];
-    if (/^g$/i.test(prefix)) return [`G${symbol}`];
-    return /^[kdcmunp]?$/i.test(prefix) ? [`${prefix.toLowerCase()}${symbol}`] : [];
-  });
-  return found.length > 1 ? null : found[0];
-}
-
+/** Undefined: an unknown word; null: no guess. */
 function knownFor(word: string): string | null | undefined {
   const small = word.toLowerCase();
   const singular = small.replace(/s$/, '');
-  return meantExactly.get(word) ?? meant.get(small) ?? meant.get(singular) ?? spelledOut(small) ?? inItsCase(word);
+  const known = meantExactly.get(word) ?? meant.get(small) ?? meant.get(singular) ?? spelledOut(small);
+  return known ?? ([small, singular].some((one) => inSmallLetters.has(one)) ? null : undefined);
 }
 
 const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹';
@@ -150,8 +144,14 @@ const plainDigits = (text: string): string =>
 /** How UCUM would have what a text probably means; null where that is no guess either. An unknown word becomes an annotation, which is
  *  right only where it is what is counted. */
 export function ucumFor(text: string): Readonly<{ unit: string; isIfCounted: boolean }> | null {
-  const whole = mistakenWhole.get(text);
+  const whole = mistakenFor(text);
   if (whole !== undefined) return { unit: whole, isIfCounted: false };
+  for (const [ending, written] of endings) {
+    const amount = text.replace(ending, '');
+    if (amount === text) continue;
+    const of = isUcum(amount) ? { unit: amount, isIfCounted: false } : ucumFor(amount);
+    return of && { ...of, unit: `${of.unit}${written}` };
+  }
   // Powers of ten first: without its mark, 10⁹ would be 109.
   const powers = text
     .trim()
@@ -174,7 +174,7 @@ export function ucumFor(text: string): Readonly<{ unit: string; isIfCounted: boo
     const [, word = '', exponent = ''] = /^(.*?)([+-]?\d*)$/.exec(part) ?? [];
     if (word === '' || i % 2 === 1) return part;
     if (isTerm(part)) return isShouted && /^M[A-Z]/.test(part) ? null : part;
-    const known = ambiguous.has(word) ? null : knownFor(word.replaceAll(/\s/g, ''));
+    const known = knownFor(word.replaceAll(/\s/g, ''));
     if (known === null) return null;
     if (known !== undefined) {
       if (!/.[./]/.test(known)) return `${known}${exponent}`;
