@@ -931,7 +931,8 @@ export const de = {
     'In den letzten {count} Tagen wurde nichts aufgezeichnet. Der Bericht ist über die {count} Tage bis zur neuesten Aufzeichnung.',
   'Nothing was recorded or measured in the last {count} days. The report is of the {count} days up to the newest measurement.':
     'In den letzten {count} Tagen wurde nichts aufgezeichnet oder gemessen. Der Bericht ist über die {count} Tage bis zur neuesten Messung.',
-  'There are more of these; of each, the latest {count} are listed: {names}.': 'Davon gibt es mehr; aufgeführt sind jeweils die letzten {count}: {names}.',
+  'There are more of these; of each, the latest {count} are listed: {names}.':
+    'Davon gibt es mehr; aufgeführt sind jeweils die letzten {count}: {names}.',
   'It has no strip.': 'Sie hat keinen Streifen.',
   'not reviewed': 'nicht geprüft',
   'Report, {name}': 'Bericht, {name}',

@@ -928,7 +928,8 @@ export const es: Translations = {
     'No se registró nada en los últimos {count} días. El informe abarca los {count} días hasta el registro más reciente.',
   'Nothing was recorded or measured in the last {count} days. The report is of the {count} days up to the newest measurement.':
     'No se registró ni midió nada en los últimos {count} días. El informe abarca los {count} días hasta la medición más reciente.',
-  'There are more of these; of each, the latest {count} are listed: {names}.': 'De estas hay más; de cada una se muestran las {count} últimas: {names}.',
+  'There are more of these; of each, the latest {count} are listed: {names}.':
+    'De estas hay más; de cada una se muestran las {count} últimas: {names}.',
   'It has no strip.': 'No tiene tira.',
   'not reviewed': 'sin revisar',
   'Report, {name}': 'Informe, {name}',

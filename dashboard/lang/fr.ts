@@ -935,7 +935,8 @@ export const fr: Translations = {
     'Rien n’a été enregistré ces {count} derniers jours. Le rapport porte sur les {count} jours jusqu’à l’enregistrement le plus récent.',
   'Nothing was recorded or measured in the last {count} days. The report is of the {count} days up to the newest measurement.':
     'Rien n’a été enregistré ni mesuré ces {count} derniers jours. Le rapport porte sur les {count} jours jusqu’à la mesure la plus récente.',
-  'There are more of these; of each, the latest {count} are listed: {names}.': 'Il y en a davantage ; pour chacune, les {count} dernières sont indiquées : {names}.',
+  'There are more of these; of each, the latest {count} are listed: {names}.':
+    'Il y en a davantage ; pour chacune, les {count} dernières sont indiquées : {names}.',
   'It has no strip.': 'Il n’a pas de bande.',
   'not reviewed': 'non examiné',
   'Report, {name}': 'Rapport, {name}',
