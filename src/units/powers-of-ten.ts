@@ -2,18 +2,25 @@
 import { ANNOTATION, EXPONENT, FACTOR, isTerm, isUcum, POWER_OF_TEN, prefixAndSymbol, SYMBOL, ucumFor } from './ucum.ts';
 
 /** No prefixes of two, Ki to Ti: they are no powers of ten. */
-const prefixPowers: Readonly<Record<string, number>> = {
-  ...{ '': 0, Y: 24, Z: 21, E: 18, P: 15, T: 12, G: 9, M: 6, k: 3, h: 2, da: 1, d: -1, c: -2, m: -3, u: -6, n: -9, p: -12, f: -15, a: -18 },
-  ...{ z: -21, y: -24 },
-};
+const prefixPowers: ReadonlyMap<string, number> = new Map([
+  ...Object.entries({ '': 0, h: 2, da: 1, d: -1, c: -2 }),
+  ...[...'kMGTPEZY'].map((prefix, i) => [prefix, 3 + 3 * i] as const),
+  ...[...'munpfazy'].map((prefix, i) => [prefix, -3 - 3 * i] as const),
+]);
 /** Units that are a power of ten of others: a litre is a cubic decimetre. */
-const same: Readonly<Record<string, readonly [power: number, symbol: string, exponent: number]>> = {
-  ...{ l: [-3, 'm', 3], L: [-3, 'm', 3], '[iU]': [0, '[IU]', 1] },
-  ...{ '%': [-2, '', 1], '[ppth]': [-3, '', 1], '[ppm]': [-6, '', 1], '[ppb]': [-9, '', 1], '[pptr]': [-12, '', 1] },
-};
+const same: ReadonlyMap<string, readonly [power: number, symbol: string, exponent: number]> = new Map([
+  ['l', [-3, 'm', 3]],
+  ['L', [-3, 'm', 3]],
+  ['[iU]', [0, '[IU]', 1]],
+  ['%', [-2, '', 1]],
+  ['[ppth]', [-3, '', 1]],
+  ['[ppm]', [-6, '', 1]],
+  ['[ppb]', [-9, '', 1]],
+  ['[pptr]', [-12, '', 1]],
+]);
 
-/** @returns power of ten by which a value in `from` is multiplied to be one in `to`; null: they differ by more, or one is no unit. What is in
- *  braces counts: `{beats}/min` is not `/min`. */
+/** @returns power of ten by which a value in `from` is multiplied to be one in `to`; null: they differ by more, or one is no unit. What
+ *  is in braces counts: `{beats}/min` is not `/min`. */
 export function powerOfTen(from: string, to: string): number | null {
   const [a, b] = [decomposed(from), decomposed(to)];
   return a === null || b === null || a.symbols !== b.symbols ? null : a.power - b.power;
@@ -55,8 +62,8 @@ function decomposed(unit: string): Readonly<{ power: number; symbols: string }> 
     } else {
       const [prefix, symbol] = prefixAndSymbol(take(SYMBOL) ?? '') ?? ['', ''];
       const exponent = sign * Number(take(EXPONENT) ?? 1);
-      const prefixPower = prefixPowers[prefix];
-      const [ownPower, base, times] = same[symbol] ?? [0, symbol, 1];
+      const prefixPower = prefixPowers.get(prefix);
+      const [ownPower, base, times] = same.get(symbol) ?? [0, symbol, 1];
       if (prefixPower === undefined) multiply(prefix, exponent);
       power += ((prefixPower ?? 0) + ownPower) * exponent;
       if (base !== '') multiply(base, times * exponent);

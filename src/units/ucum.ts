@@ -110,10 +110,8 @@ const meant = pairs(`
 const meantExactly = pairs(`
   Nm=N.m mM=mmol/L uM=umol/L nM=nmol/L pM=pmol/L Cal=[Cal] Wh=W.h kWh=kW.h mAh=mA.h MΩ=MOhm Mhz=MHz mIU=m[IU] miu=m[IU] kIU=k[IU] mIE=m[IU]`);
 /** Units, but which? Of these, and of other symbols in wrong capitals (`mhz`, `UG`), no guess is better than one. */
-const inSmallLetters = new Set([
-  ...['unit', 'calorie', 'miu'],
-  ...[...metric].flatMap((symbol) => ['', ...prefixes].map((prefix) => `${prefix}${symbol}`.toLowerCase())),
-]);
+const prefixed = [...metric].flatMap((symbol) => ['', ...prefixes].map((prefix) => `${prefix}${symbol}`));
+const inSmallLetters = symbols(`unit calorie miu ${prefixed.join(' ').toLowerCase()}`);
 
 const prefixWords = pairs('kilo=k hecto=h deci=d centi=c milli=m micro=u nano=n pico=p mega=M giga=G');
 const unitWords = pairs(`
