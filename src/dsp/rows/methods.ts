@@ -386,7 +386,7 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'af_index',
-    version: 11,
+    version: 12,
     source: 'ecg',
     title: 'Index of atrial fibrillation',
     unit: '1',
@@ -396,7 +396,7 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0.25,
     paper: 'Purerfellner et al. 2014, doi:10.1016/j.hrthm.2014.06.006; Ladavich & Ghoraani 2015, doi:10.1016/j.bspc.2014.12.006',
     notes:
-      'See src/dsp/hrv/fibrillation.ts: 0 to 1, from the irregularity of the intervals and the likeness of what the first lead shows before each beat. Where a fifth of the beats is ectopic, every second and third interval are compared, too, and what stands before ventricular beats is left out: bigeminy repeats itself. From 0.5 on, fibrillation is likelier than not among the recordings that it was fitted on. An index of a rhythm, no diagnosis: flutter with a regular answer is not found, a wandering pacemaker in noise may be. At least 8 intervals. From 0.5 on it is suspect where intervals are steady, or repeat themselves (Wenckebach), or beats are placed too badly to tell; below it where intervals of less than 0.5 s are not steady, as T waves then lie where P waves are sought. Delay about 8 s.',
+      'See src/dsp/hrv/fibrillation.ts: 0 to 1, from the irregularity of the intervals and the likeness of what the first lead shows before each beat, less hum of 50 or 60 Hz (mains-hum.ts). Where a fifth of the beats is ectopic, every second and third interval are compared, too, and what stands before ventricular beats is left out: bigeminy repeats itself. From 0.5 on, fibrillation is likelier than not among the recordings that it was fitted on. An index of a rhythm, no diagnosis: flutter with a regular answer is not found, a wandering pacemaker in noise may be. At least 8 intervals. From 0.5 on it is suspect where intervals are steady, or repeat themselves (Wenckebach), or beats are placed too badly to tell; below it where intervals of less than 0.5 s are not steady, as T waves then lie where P waves are sought. Delay about 8 s.',
   }),
   method({
     feature: 'longest_rr_10s',
@@ -446,7 +446,7 @@ export const featureMethods: readonly Method[] = [
   ...pulseWaveMethods,
   method({
     feature: 'af_burden_300s',
-    version: 9,
+    version: 10,
     source: 'ecg',
     title: 'Burden of atrial fibrillation',
     unit: '%',
