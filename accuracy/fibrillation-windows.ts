@@ -5,19 +5,18 @@ import {
   ECTOPIC_MIN,
   INTERVALS_MIN,
   LAG_MAX,
-  P_FROM_SEC,
   P_INTERVAL_MIN_SEC,
   P_POINTS,
-  P_TO_SEC,
   irregularity,
   irregularityMin,
   pLikeness,
   pShape,
 } from '../src/dsp/hrv/fibrillation.ts';
+import { PPoints } from '../src/dsp/engine/p-points.ts';
+import { SampleRing } from '../src/dsp/engine/sample-ring.ts';
 import type { BeatRow } from '../src/dsp/rows/feature-rows.ts';
 import type { StreamRows } from './hrv-stream.ts';
 
-const pointSec = (P_FROM_SEC - P_TO_SEC) / (P_POINTS - 1);
 const { windowSec } = featureMethods[methodIndex('af_index')]!;
 
 /** A value of the index: when, what, its flag, and the logistic regression's features of its window. */
@@ -31,10 +30,13 @@ export type IndexedWindow = Readonly<{
 /** @param x the first lead, from device time 0 on */
 export function indexedWindows({ beats, features }: StreamRows, x: Float64Array, fs: number): IndexedWindow[] {
   const found = beats.filter(({ kind }) => kind !== 'interpolated').toSorted((a, b) => Number(a.tNs - b.tNs));
+  const ring = new SampleRing(fs, x.length / fs + 1);
+  ring.push(x, 0, x.length, 0);
+  const pPoints = new PPoints(fs, ring);
   return (features.get('af_index') ?? []).map(({ tNs, value, qmask }) => {
     const endUs = Number(tNs / 1000n);
     const own = found.filter(({ tNs: at }) => usOf(at) > endUs - windowSec * 1e6 && usOf(at) <= endUs);
-    return { endSec: endUs / 1e6, index: value, qmask, features: measures(own, x, fs) };
+    return { endSec: endUs / 1e6, index: value, qmask, features: measures(own, pPoints) };
   });
 }
 
@@ -46,7 +48,7 @@ const trusts = [
   () => true,
 ] as const;
 
-function measures(beats: readonly BeatRow[], x: Float64Array, fs: number): [number, number] {
+function measures(beats: readonly BeatRow[], pPoints: PPoints): [number, number] {
   const isPatterned = beats.filter(({ reason }) => isEctopicReason(reason)).length >= ECTOPIC_MIN * beats.length;
   for (const isTrusted of trusts) {
     const rr: number[] = [];
@@ -60,7 +62,7 @@ function measures(beats: readonly BeatRow[], x: Float64Array, fs: number): [numb
       adjacent.push(last === i - 1 ? 1 : 0);
       last = i;
       if (isPatterned && beats[i]!.reason === 'ventricular') continue;
-      if (rr.at(-1)! > P_INTERVAL_MIN_SEC * 1e6) shapes.push(...(shapeBefore(usOf(tNs) / 1e6, x, fs) ?? []));
+      if (rr.at(-1)! > P_INTERVAL_MIN_SEC * 1e6) shapes.push(...(shapeBefore(usOf(tNs), pPoints) ?? []));
     }
     if (rr.length < INTERVALS_MIN) continue;
     const starts = Int32Array.from({ length: shapes.length / P_POINTS }, (_, i) => i * P_POINTS);
@@ -72,16 +74,9 @@ function measures(beats: readonly BeatRow[], x: Float64Array, fs: number): [numb
 
 const isEctopicReason = (reason: string): boolean => reason === 'ventricular' || reason === 'supraventricular';
 
-function shapeBefore(sec: number, x: Float64Array, fs: number): Int8Array | null {
-  const half = (pointSec * fs) / 2;
-  const points = Float64Array.from({ length: P_POINTS }, (_, p) => {
-    const at = (sec - P_FROM_SEC + p * pointSec) * fs;
-    const from = Math.ceil(at - half);
-    const to = Math.max(from, Math.floor(at + half));
-    let sum = 0;
-    for (let i = from; i <= to; i++) sum += x[i] ?? Number.NaN;
-    return sum / (to - from + 1);
-  });
+function shapeBefore(tUs: number, pPoints: PPoints): Int8Array | null {
+  const points = new Float64Array(P_POINTS);
+  pPoints.before(tUs, points);
   const shape = new Int8Array(P_POINTS);
   return pShape(points, shape, 0) ? shape : null;
 }

@@ -74,7 +74,7 @@ const getCorrections = ({ db, turns, onDamaged }: Deps) =>
       since: Timestamp,
       until: Timestamp,
       channel: Type.Optional(Type.String({ maxLength: 32 })),
-      method_code: Type.Optional(Type.String({ maxLength: 128, description: 'e.g. derived:r_peaks_v18; absent: the newest.' })),
+      method_code: Type.Optional(Type.String({ maxLength: 128, description: 'e.g. derived:r_peaks_v19; absent: the newest.' })),
     },
     responses: { 200: { description: 'One element per channel and method.', schema: Type.Array(SeriesSchema) } },
     errors: ['not_found'],

@@ -13,7 +13,7 @@ it('marks an early beat by where it began, and explains the marks that it has', 
     person: 'Eve',
     timeZone: 'UTC',
     channel: 'ecg.ii',
-    method: 'derived:r_peaks_v18',
+    method: 'derived:r_peaks_v19',
     beats: [
       { ...beat, tsNs: 1_000_000_000n, kind: 'normal', aami: 'N' },
       { ...beat, tsNs: 2_000_000_000n, aami: 'V' },
@@ -57,8 +57,8 @@ it('writes its time as the pages of its language do, and names the clock, which 
   expect(at('Asia/Kolkata')).toContain('1:30:00 PM GMT+05:30,');
   expect(at('UTC', 'en', 1_767_600_000_250_000_000n)).toContain('8:00:00.250 AM UTC,');
   expect(at('Europe/Berlin', 'de', 1_767_600_000_250_000_000n)).toBe('05.01.2026, 09:00:00,250 GMT+01:00, 10 s');
-  const french = layOutStrip({ ...of, fromNs: 0n, timeZone: 'UTC', method: 'derived:r_peaks_v18', language: 'fr' });
-  expect(french.header[2]).toMatch(/, battements : derived:r_peaks_v18$/);
+  const french = layOutStrip({ ...of, fromNs: 0n, timeZone: 'UTC', method: 'derived:r_peaks_v19', language: 'fr' });
+  expect(french.header[2]).toMatch(/, battements : derived:r_peaks_v19$/);
   for (const language of ['en', 'de', 'fr', 'es'] as const) {
     const page = formatTime(language, 1_767_600_000_000, 'UTC', 'seconds').replaceAll('\u202f', ' ');
     expect(at('UTC', language)).toBe(`${page} UTC, 10 s`);

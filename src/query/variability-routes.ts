@@ -126,7 +126,7 @@ const getVariability = ({ db, turns, onDamaged }: Deps) =>
       since: Timestamp,
       until: Timestamp,
       channel: Type.Optional(Type.String({ maxLength: 32 })),
-      method_code: Type.Optional(Type.String({ maxLength: 128, description: 'Of beats, e.g. derived:r_peaks_v18; absent: the newest.' })),
+      method_code: Type.Optional(Type.String({ maxLength: 128, description: 'Of beats, e.g. derived:r_peaks_v19; absent: the newest.' })),
       snap: orDefault(
         Type.Boolean({
           default: false,

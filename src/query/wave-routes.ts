@@ -88,7 +88,7 @@ const getWaves = ({ db, turns, recentSamples, onDamaged }: Deps) =>
       until: Timestamp,
       channel: Type.Optional(Type.String({ maxLength: 32, description: 'Lead to measure in; absent: the first, as the medians.' })),
       method_code: Type.Optional(
-        Type.String({ maxLength: 128, description: 'Of the beats, e.g. derived:r_peaks_v18; absent: the newest.' }),
+        Type.String({ maxLength: 128, description: 'Of the beats, e.g. derived:r_peaks_v19; absent: the newest.' }),
       ),
       ts_unit: orDefault(oneOf(['ns', 'ms'], { default: 'ns' })),
     },

@@ -15,7 +15,7 @@ export type DerivedBeat = Readonly<{
   /** Probability that its kind is right, 0 to 1; NaN: unknown. */
   confidence: number;
   quality: 0 | 1 | 2;
-  /** e.g. `derived:r_peaks_v18`. */
+  /** e.g. `derived:r_peaks_v19`. */
   method: string;
 }>;
 

@@ -149,7 +149,7 @@ test('reprocess gives what the live path gave, fills what is missing, and leaves
   await stop('SIGTERM');
   const live = await rowsOf('live');
   for (const code of [
-    'r_peaks_v18',
+    'r_peaks_v19',
     'pulse_peaks_v7',
     'hr_ppg_v13',
     'hr_ppg_motion_v13',

@@ -97,7 +97,7 @@ const derivedRows = (tNs: bigint) => ({
       reason: '',
       confidence: NaN,
       quality: 0 as const,
-      method: 'derived:r_peaks_v18',
+      method: 'derived:r_peaks_v19',
     },
   ],
   features: [{ feature: 'hr_ecg', channelNo: 0, tNs, value: 75, qmask: 0 as const, methodCode: 'derived:hr_ecg_v1' }],
@@ -112,7 +112,7 @@ test('an owner that was replaced writes nothing: log, checkpoint, samples, deriv
   const log = await openLog(ownership);
   const blocks = new BlockWriter(ownership.fenced(database), { lingerMs: 5, incompleteAfterMs: 50, onFault });
   const newRows = (name: string): DerivedWriter => {
-    const currentMethods = ['derived:r_peaks_v18', 'derived:hr_ecg_v1'];
+    const currentMethods = ['derived:r_peaks_v19', 'derived:hr_ecg_v1'];
     const writer = new DerivedWriter(ownership.fenced(database), {
       currentMethods,
       lingerMs: 5,

@@ -602,6 +602,8 @@ const details: Readonly<Record<string, MethodDetails>> = {
     parameters: [
       p('p_from', fibrillation.P_FROM_SEC, 's', 'the stretch compared begins so long before the R peak'),
       p('p_to', fibrillation.P_TO_SEC, 's', 'and ends here before it'),
+      p('hum_share_min', mainsHum.HUM_SHARE_MIN, '1', 'hum of this share of the height of a beat is taken off before it is compared'),
+      p('hum_energy_min', mainsHum.HUM_ENERGY_MIN, '1', 'when it has so much of the energy of what is as fast'),
       p('intervals_min', fibrillation.INTERVALS_MIN, '1', 'no value from fewer intervals'),
       p('shapes_min', fibrillation.SHAPES_MIN, '1', 'suspect with fewer beats to compare'),
       p(

@@ -72,6 +72,18 @@ describe('where a beat began', () => {
       ).toMatchObject({ quality: 0 });
   });
 
+  test('a beat of the usual shape that comes a little late is a normal one, however steady the others are', () => {
+    const beats = [...makeRhythm(seconds, 75, () => true, 4).beats];
+    const late = [60, 120, 180].map((i) => (beats[i]! += 0.06));
+    const { beats: rows } = rowsOf(ecg(beats, beats.map((t) => t - 0.17), [])); // prettier-ignore
+    expect(rows.filter(({ kind }) => kind === 'artefact')).toEqual([]);
+    for (const t of late) {
+      const row = rows.find(({ tNs }) => Math.abs(Number(tNs) / 1e9 - t) < 0.02);
+      expect(row, `${t} s`).toMatchObject({ kind: 'normal', reason: 'irregular', quality: 0 });
+      expect(row!.confidence).toBeGreaterThan(0.5);
+    }
+  });
+
   test('narrow early beats without a P wave of their own are supraventricular', () => {
     const { beats, early, pWaves } = withEarly(20, 0.35);
     const rows = rowsOf(ecg(beats, pWaves, []));

@@ -34,6 +34,7 @@ const quiet: CutStream = {
   silentAt: null,
   late: [],
   early: [],
+  humMv: 0,
 };
 
 const lost = (...of: readonly (readonly [channel: number, at: number, sec: number])[]): Fault[] =>

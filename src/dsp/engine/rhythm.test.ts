@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { addHum } from '../testing/ecg-faults.ts';
 import { ecgShapes, makeEcg, makeEctopicEcg, makeRhythm } from '../testing/ecg-fixture.ts';
 import { seeded } from '../testing/fixture.ts';
 import { streamRows } from '../../../accuracy/hrv-stream.ts';
@@ -29,6 +30,24 @@ describe('the index of fibrillation', () => {
     for (let t = 0.5; t < seconds - 1; t += 0.45 + 0.55 * random()) beats.push(t);
     const irregular = values('af_index', ecg(beats, [])).slice(2);
     expect(irregular.length).toBeGreaterThanOrEqual(15);
+    for (const { value } of irregular) expect(value).toBeGreaterThan(0.9);
+  });
+
+  test.each([
+    [0.1, 50],
+    [0.1, 60],
+    [0.3, 50],
+    [0.3, 60],
+  ])('is low and good in sinus rhythm, and high in fibrillation, with hum of %d mV and %d Hz', (mv, hz) => {
+    const sinus = makeRhythm(seconds, 70, () => true, 1);
+    const calm = values('af_index', addHum(ecg(sinus.beats, sinus.pWaves), fs, { mv, hz })).slice(2, -2);
+    expect(calm.length).toBeGreaterThanOrEqual(12);
+    for (const { value, flag, sec } of calm) expect([value < 0.2, flag], `at ${sec} s: ${value}`).toEqual([true, 0]);
+    const random = seeded(2);
+    const beats: number[] = [];
+    for (let t = 0.5; t < seconds - 1; t += 0.45 + 0.55 * random()) beats.push(t);
+    const irregular = values('af_index', addHum(ecg(beats, []), fs, { mv, hz })).slice(2);
+    expect(irregular.length).toBeGreaterThanOrEqual(12);
     for (const { value } of irregular) expect(value).toBeGreaterThan(0.9);
   });
 

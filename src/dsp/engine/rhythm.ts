@@ -12,10 +12,8 @@ import {
   ECTOPIC_MIN,
   INTERVALS_MIN,
   LAG_MAX,
-  P_FROM_SEC,
   P_INTERVAL_MIN_SEC,
   P_POINTS,
-  P_TO_SEC,
   SHAPES_MIN,
   fibrillationIndex,
   irregularity,
@@ -26,12 +24,11 @@ import {
 } from '../hrv/fibrillation.ts';
 import type { ValueSink } from '../hrv/values.ts';
 import { featureMethods, methodIndex } from '../rows/methods.ts';
+import { PPoints } from './p-points.ts';
 import type { SampleRing } from './sample-ring.ts';
 import { Steepness } from './steepness.ts';
 
 const secondUs = 1_000_000;
-/** Between the points of a shape, s; each is the mean of so long a stretch. */
-const pointSec = (P_FROM_SEC - P_TO_SEC) / (P_POINTS - 1);
 const indexMethod = methodIndex('af_index');
 const longestMethod = methodIndex('longest_rr_10s');
 const burdenMethod = methodIndex('af_burden_300s');
@@ -98,8 +95,7 @@ const COVERED_GOOD = 0.8;
 const GOOD_SHARE = 0.8;
 
 export class BeatRhythm {
-  readonly #fs: number;
-  readonly #ring: SampleRing;
+  readonly #pPoints: PPoints;
   readonly #track: BeatTrack;
   readonly #gaps: Gaps;
   readonly #flagOf: (sec: number) => QualityFlag;
@@ -130,9 +126,8 @@ export class BeatRhythm {
     sink: ValueSink,
   ) {
     this.#grow(64);
-    this.#fs = fs;
+    this.#pPoints = new PPoints(fs, ring);
     this.#steepness = new Steepness(fs, STEEP_HELD_SEC + latencySec + 2);
-    this.#ring = ring;
     this.#track = track;
     this.#gaps = gaps;
     this.#flagOf = flagOf;
@@ -156,11 +151,7 @@ export class BeatRhythm {
 
   /** The next beat, which is the newest of the track: keeps the shape of what is before it. */
   beat(tUs: number): void {
-    const half = (pointSec * this.#fs) / 2;
-    for (let p = 0; p < P_POINTS; p++) {
-      const at = (tUs / secondUs - P_FROM_SEC + p * pointSec) * this.#fs;
-      points[p] = this.#ring.mean(Math.ceil(at - half), Math.max(Math.ceil(at - half), Math.floor(at + half)));
-    }
+    this.#pPoints.before(tUs, points);
     if (this.#count === this.#times.length) this.#grow(2 * this.#count);
     const i = this.#count++;
     this.#times[i] = tUs;

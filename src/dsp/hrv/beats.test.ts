@@ -70,6 +70,39 @@ describe('beats by kind and reason', () => {
   test('a beat a little out of place', () =>
     expect(remarks(steady.map((t, i) => (i === 50 ? t + 0.07 : t)))).toEqual(['50 artefact misplaced', '51 normal follows_artefact']));
 
+  describe('of a beat whose intervals do not fit, its signal and its shape say whether it is one', () => {
+    // of shapes: what they say for a ventricular and a supraventricular origin; -30: nothing, NaN: there was nothing to compare with
+    const remarksOf = (beatSec: readonly number[], at: number, flag: 0 | 1 | 2, shape: number): string[] => {
+      const track = new BeatTrack();
+      beatSec.forEach((t, i) => track.push(Math.round(t * 1e6), 1, 0, i === at ? shape : -30, i === at ? shape : -30));
+      track.endChain();
+      track.flag[at] = flag;
+      const out = noVerdict();
+      return [at, at + 1].map((i) => {
+        classifyBeat(track, i, out);
+        return `${beatKinds[out.kind]} ${beatReasons[out.reason]}${Number.isNaN(out.confidence) ? '' : ', of known kind'}`;
+      });
+    };
+    const moved = steady.map((t, i) => (i === 50 ? t + 0.07 : t));
+    const added = [...steady, steady[50]! + 0.4].toSorted((a, b) => a - b);
+    const irregular = 'normal irregular, of known kind';
+
+    test('in a good signal, with a shape that could be compared, it is', () => {
+      expect(remarksOf(moved, 50, 0, -30)).toEqual([irregular, irregular]);
+      expect(remarksOf(added, 51, 0, -30)).toEqual([irregular, irregular]);
+    });
+
+    test.each([
+      [1, -30],
+      [2, -30],
+      [0, Number.NaN],
+    ] as const)('flagged %d, of a shape that says %d, it is not', (flag, shape) => {
+      const follows = 'normal follows_artefact, of known kind';
+      expect(remarksOf(moved, 50, flag, shape)).toEqual(['artefact misplaced', follows]);
+      expect(remarksOf(added, 51, flag, shape)).toEqual(['artefact extra', follows]);
+    });
+  });
+
   test('intervals end at gaps', () => {
     const track = new BeatTrack();
     track.push(1_000_000, 1, Number.POSITIVE_INFINITY);

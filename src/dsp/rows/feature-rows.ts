@@ -12,11 +12,13 @@ export const beatReasons = [
   'premature',
   /** The interval before it is about twice its neighbours: a beat between was probably not seen. The beat itself is fine. */
   'missed_before',
-  /** Its two intervals add up to one of its neighbours': it is probably no beat. */
+  /** Its two intervals add up to one of its neighbours', in a doubtful signal or with a shape that could not be compared: it is probably no
+   *  beat. */
   'extra',
-  /** Moved against its neighbours without changing the rate around it. */
+  /** Moved against its neighbours without changing the rate around it; likewise. */
   'misplaced',
-  /** The interval before it does not fit its neighbours in any of these ways. */
+  /** The interval before it does not fit its neighbours in any of these ways, or the beat is one of the heart all the same: seen in a good
+   *  signal, of a shape that could be compared. */
   'irregular',
   /** Ends the pause after an ectopic beat. The beat itself is fine. */
   'follows_ectopic',
@@ -49,7 +51,7 @@ export type BeatRow = Readonly<{
    *  the usual beat, or is no beat. */
   confidence: number;
   quality: QualityFlag;
-  /** Method code of the detector, e.g. `derived:r_peaks_v18`. */
+  /** Method code of the detector, e.g. `derived:r_peaks_v19`. */
   method: string;
 }>;
 

@@ -63,7 +63,7 @@ const intervalStepMs = 0.001;
 export const beatMethods = {
   ecg: method({
     feature: 'r_peaks',
-    version: 18,
+    version: 19,
     source: 'ecg',
     title: 'R peaks',
     unit: '1',
@@ -74,7 +74,7 @@ export const beatMethods = {
     scope: 'channel',
     paper: 'Pan & Tompkins 1985, doi:10.1109/TBME.1985.325532; Hamilton & Tompkins 1986, doi:10.1109/TBME.1986.325695',
     notes:
-      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. P waves are told from beats by what stands before the beats, T waves that were taken for beats by what they follow. A wave that stands alone in one lead of several can be a beat; where the first lead is noisy, or shows nothing of them, as in hum, the clearest one places the beats, less its usual distance: r-peaks-places.ts. From 188 Hz on, pulses of up to 2 ms and steps are taken out first; hum of 50 or 60 Hz is taken off around each beat before it is placed and compared: mains-hum.ts. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead, and of the second its width; from the second where the first shows nothing of the beats. One that is more probably another beat, as in movement of an electrode, is suspect. Supraventricular runs are known by their first beat; no beat is supraventricular in fibrillation (irregular intervals without steady P waves). Confidence: the probability, by the logits scaled on labelled beats, that a beat is ventricular, supraventricular or neither. Version 6 judged kinds by intervals alone.',
+      'See r-peaks.ts. All ECG leads of one rate are fused; position refined below one sample. Kinds and reasons: rr-correction.ts, feature-rows.ts; interpolated beats only where an interval is two or three usual ones long and the signal doubtful, or samples are missing where the beat would be (reason bridged): bridged-beats.ts. No value knows them. A beat whose intervals do not fit is an artefact (extra, misplaced) only where the signal is not good, or its shape could not be compared: in a good one the heart beats unevenly (irregular). P waves are told from beats by what stands before the beats, T waves that were taken for beats by what they follow. A wave that stands alone in one lead of several can be a beat; where the first lead is noisy, or shows nothing of them, as in hum, the clearest one places the beats, less its usual distance: r-peaks-places.ts. From 188 Hz on, pulses of up to 2 ms and steps are taken out first; hum of 50 or 60 Hz is taken off around each beat before it is placed and compared: mains-hum.ts. Ventricular and supraventricular beats: beat-shapes.ts, beat-origin.ts (after de Chazal et al. 2004, doi:10.1109/TBME.2004.827359), from the first lead, and of the second its width; from the second where the first shows nothing of the beats. One that is more probably another beat, as in movement of an electrode, is suspect. Supraventricular runs are known by their first beat; no beat is supraventricular in fibrillation (irregular intervals without steady P waves). Confidence: the probability, by the logits scaled on labelled beats, that a beat is ventricular, supraventricular or neither. Version 6 judged kinds by intervals alone.',
   }),
   ppg: method({
     feature: 'pulse_peaks',
@@ -167,7 +167,7 @@ const ofFirstLead =
 const qtDoubts =
   'Suspect, too, where half of the T waves are in doubt (one that ends far from the level before the QRS, or beyond it and soon comes back, or after the onset of the next P, or is followed by a wave at least two fifths as high, as a late part of T and a high U wave are), and where the second lead has sure T waves and another QT.';
 
-const boundary = (name: string, title: string, paper: string, notes: string, version = 13): Method =>
+const boundary = (name: string, title: string, paper: string, notes: string, version = 14): Method =>
   method({
     feature: `${name}_60s`,
     version,
@@ -190,7 +190,7 @@ const boundaries: readonly Method[] = [
     'Onset of P to onset of QRS; none where the waves before the beats lie too far apart to be their P waves. Suspect where half of the P waves are in doubt: cut by the start of the search (0.45 s before R), or begun before the T wave of the beat before has ended. Of flutter that is answered regularly one of the waves is taken for P.',
   ),
   boundary('qrs', 'QRS duration', delineation, 'Onset to end of QRS.'),
-  boundary('qt', 'QT interval', delineation, `Onset of QRS to end of T. ${qtDoubts}`, 14),
+  boundary('qt', 'QT interval', delineation, `Onset of QRS to end of T. ${qtDoubts}`, 15),
   ...(
     [
       ['bazett', 'QT corrected (Bazett)', 'Bazett 1920, Heart 7:353', 'QT / RR^(1/2)'],
@@ -204,7 +204,7 @@ const boundaries: readonly Method[] = [
       title,
       paper,
       `${formula}, of the QT of qt_60s and the mean RR interval in s between all good beats of the window, ectopic ones too; suspect where qt_60s is, or where the mean NN interval is further than 5 % from it.`,
-      15,
+      16,
     ),
   ),
 ];
@@ -386,7 +386,7 @@ export const featureMethods: readonly Method[] = [
   ),
   method({
     feature: 'af_index',
-    version: 11,
+    version: 12,
     source: 'ecg',
     title: 'Index of atrial fibrillation',
     unit: '1',
@@ -396,7 +396,7 @@ export const featureMethods: readonly Method[] = [
     coverageMin: 0.25,
     paper: 'Purerfellner et al. 2014, doi:10.1016/j.hrthm.2014.06.006; Ladavich & Ghoraani 2015, doi:10.1016/j.bspc.2014.12.006',
     notes:
-      'See src/dsp/hrv/fibrillation.ts: 0 to 1, from the irregularity of the intervals and the likeness of what the first lead shows before each beat. Where a fifth of the beats is ectopic, every second and third interval are compared, too, and what stands before ventricular beats is left out: bigeminy repeats itself. From 0.5 on, fibrillation is likelier than not among the recordings that it was fitted on. An index of a rhythm, no diagnosis: flutter with a regular answer is not found, a wandering pacemaker in noise may be. At least 8 intervals. From 0.5 on it is suspect where intervals are steady, or repeat themselves (Wenckebach), or beats are placed too badly to tell; below it where intervals of less than 0.5 s are not steady, as T waves then lie where P waves are sought. Delay about 8 s.',
+      'See src/dsp/hrv/fibrillation.ts: 0 to 1, from the irregularity of the intervals and the likeness of what the first lead shows before each beat, less hum of 50 or 60 Hz (mains-hum.ts). Where a fifth of the beats is ectopic, every second and third interval are compared, too, and what stands before ventricular beats is left out: bigeminy repeats itself. From 0.5 on, fibrillation is likelier than not among the recordings that it was fitted on. An index of a rhythm, no diagnosis: flutter with a regular answer is not found, a wandering pacemaker in noise may be. At least 8 intervals. From 0.5 on it is suspect where intervals are steady, or repeat themselves (Wenckebach), or beats are placed too badly to tell; below it where intervals of less than 0.5 s are not steady, as T waves then lie where P waves are sought. Delay about 8 s.',
   }),
   method({
     feature: 'longest_rr_10s',
@@ -446,7 +446,7 @@ export const featureMethods: readonly Method[] = [
   ...pulseWaveMethods,
   method({
     feature: 'af_burden_300s',
-    version: 9,
+    version: 10,
     source: 'ecg',
     title: 'Burden of atrial fibrillation',
     unit: '%',

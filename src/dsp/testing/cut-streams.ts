@@ -58,6 +58,8 @@ export type CutStream = Readonly<{
   /** Channels that begin later, and that end sooner, s: of which, modulo their count, and by how much. */
   late: readonly (readonly [channel: number, sec: number])[];
   early: readonly (readonly [channel: number, sec: number])[];
+  /** Hum of mains in ECG, 50 Hz, mV. */
+  humMv: number;
 }>;
 
 const fault = fc.record({
@@ -93,6 +95,7 @@ export const cutStreams = (lengthSec: number, leastSec = 20): fc.Arbitrary<CutSt
     silentAt: fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
     late: fc.array(edge, { maxLength: 2 }),
     early: fc.array(edge, { maxLength: 2 }),
+    humMv: fc.constantFrom(0, 0.3),
   });
 
 const channel = (code: string, kind: ChannelConfig['kind'], hz: number): ChannelConfig => ({
@@ -130,12 +133,15 @@ export function sentOf(stream: CutStream, channels: readonly ChannelConfig[]): S
   const { seed, startSec, lengthSec, heart } = stream;
   const random = seeded(seed);
   return madeUpStream(seed, startSec, lengthSec, channels, hearts[heart]).map((run) => {
-    const { rateNanoHz, code, gain } = channels[run.channelNo]!;
+    const { rateNanoHz, code, kind: of, gain } = channels[run.channelNo]!;
     const fs = rateNanoHz / 1e9;
     const n = run.samples.length;
     const isOf = (no: number): boolean => no < 0 || no % channels.length === run.channelNo;
     const mine = stream.faults.filter((one) => isOf(one.channel));
     const samples = mine.some(({ kind }) => kind === 'nan') ? Float32Array.from(run.samples) : run.samples;
+    if (of === 'ecg' && stream.humMv > 0)
+      for (let i = 0; i < n; i++)
+        samples[i] = Math.round(samples[i]! + 200 * stream.humMv * Math.sin((2 * Math.PI * 50 * (run.k0 + i)) / fs));
     if (gain !== 200) for (let i = 0; i < n; i++) samples[i] = Math.round(samples[i]! / 4);
     const qmask = mine.some(({ kind }) => kind === 'bad') ? new Uint8Array(n) : null;
     const isLost = new Uint8Array(n);
