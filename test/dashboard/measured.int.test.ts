@@ -1,4 +1,4 @@
-/** What was measured and did not come as a signal, on the page of a person, in their charts and in their report, in a real Chromium on the
+/** Measurements that did not come as a signal, on the page of a person, in their charts and in their report, in a real Chromium on the
  *  whole service. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -122,7 +122,7 @@ describe.skipIf(chromiumPath === null)('what was measured', () => {
     await page.reload();
     await chart.getByRole('heading', { name: 'Systolic blood pressure' }).waitFor();
     await chart.locator('.legend').first().waitFor();
-    // What is chosen there is shown, also where nothing of it is.
+    // A value that is chosen there is shown, also where nothing of it is.
     await page.locator('.trends select[name=value]').selectOption('');
     await chart.getByRole('heading', { name: 'Heart rate and HRV' }).waitFor();
     expect(errors).toEqual([]);
