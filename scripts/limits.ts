@@ -226,6 +226,19 @@ export const limitGroups: Readonly<Record<string, readonly Limit[]>> = {
       beyond: ['the others have their turns before its next'],
     },
     {
+      what: 'recording that rules look at at once, to its newest value',
+      unit: 'days',
+      at: ['src/records/rule-looks.ts', 'LOOK_SEC_MAX'],
+      per: 86_400,
+      beyond: ['what is older opens no episode'],
+    },
+    {
+      what: 'time since the last packet of a recording in which rules look at values that come late',
+      unit: 's',
+      at: ['src/records/rule-looks.ts', 'RECENT_SEC'],
+      beyond: ['those values open no episode'],
+    },
+    {
       what: 'episodes of an organization that a round ends because their rule is gone',
       unit: 'episodes',
       at: ['src/records/project-rules.ts', 'ORPHANS_MAX'],

@@ -19,7 +19,7 @@ import { isActive, isHere } from '../tenancy/moving.ts';
 import { ownRules } from './own-rules.ts';
 import { endOrphans, rulesByOrganization } from './project-rules.ts';
 import { endUnconfirmed, OPEN_BY_RULE, recordStretch } from './rule-episodes.ts';
-import { looksDue, lookedFromSql } from './rule-looks.ts';
+import { hasNewsSql, looksDue, lookedFromSql } from './rule-looks.ts';
 import type { Look } from './rule-looks.ts';
 import { RuleTurns } from './rule-turns.ts';
 import type { Pair } from './rule-turns.ts';
@@ -94,7 +94,7 @@ async function concerned(db: Db, rule: EpisodeRule): Promise<readonly Candidate[
     `select s.id, s.uuid, s.organization_id, s.project_id, s.xuser_id, s.id in (select stream_id from episode where ${OPEN_BY_RULE} and created_by = $1) as is_open
      from stream s
      where ${isHere('s.organization_id')} and ${isActive('s.project_id')}
-       and (s.id in (select stream_id from episode where ${OPEN_BY_RULE} and created_by = $1) or s.last_packet_at > now() - make_interval(secs => $2::integer))
+       and (s.id in (select stream_id from episode where ${OPEN_BY_RULE} and created_by = $1) or ${hasNewsSql('make_interval(secs => $2::integer)')})
      order by s.id`,
     [creatorOf(rule), lookBack],
   );
@@ -144,7 +144,7 @@ function goesOn(
 }
 
 /** Range that one statement unpacks at most, ms. */
-const PART_MS = 6 * 3_600_000;
+const PART_MS = 3_600_000;
 
 async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<void> {
   const open = await run(

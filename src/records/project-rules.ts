@@ -5,7 +5,7 @@ import { isActive, isHere } from '../tenancy/moving.ts';
 import { everySec, lookBackSql } from './episode-rule.ts';
 import type { Candidate, EpisodeRule } from './episode-rule.ts';
 import { endUnconfirmed, OPEN_BY_RULE } from './rule-episodes.ts';
-import { lookedFromSql } from './rule-looks.ts';
+import { hasNewsSql, lookedFromSql } from './rule-looks.ts';
 
 /** A row of episode_rule, as far as a round needs it. */
 export type RuleRow = Readonly<{
@@ -114,7 +114,7 @@ export async function concernedByProjectRules(db: Db, ids: readonly string[]): P
      join stream s on s.project_id = r.project_id and ${isFor('s.xuser_id')}
      where r.id = any($1::uuid[]) and r.is_enabled and ${isHere('r.organization_id')} and ${isActive('r.project_id')} and (
        s.id in (select e.stream_id from episode e where ${OPEN_BY_RULE} and e.organization_id = r.organization_id and e.created_by = 'rule:' || r.id)
-       or s.last_packet_at > now() - k.look_back and exists (
+       or ${hasNewsSql('k.look_back')} and exists (
          select from (select newest_value(s.id, o.id) as time offset 0) v
          cross join lateral (select ${lookedFromSql('v.time', 'k.look_back')} as low) n
          cross join lateral (

@@ -82,7 +82,7 @@ async function openEpisode(db: Db, stream: Candidate, rule: EpisodeRule, stretch
     createdBy: by,
   });
   if (rule.emailsOf !== undefined) await queueEmails(db, rule.emailsOf, episodeId);
-  const stripMs = await stripStartMs(db, stream.id, rule.feature, stretch.startMs);
+  const stripMs = await stripStartMs(db, stream.id, rule.feature, stretch.startMs, stretch.extreme);
   await insertStrip(db, { episodeId, streamId: stream.id, start: new Date(stripMs).toISOString(), end: null, by });
   const event = { episode_id: episodeId, subject_id: stream.xuser_id, kind: rule.name, severity: rule.severity, started_at: start };
   await emitEvent(db, scopeOf(stream), 'episode.created', event);

@@ -12,12 +12,12 @@ const LEAD_IN_MS = 1000;
 const REACH_MS = 20_000;
 
 type Beat = Readonly<{ t: number; reason: string }>;
-type Span = Readonly<{ fromMs: number; toMs: number }>;
+type Span = Readonly<{ fromMs: number; toMs: number; beats: number }>;
 
-/** What a value of these features speaks of, among the beats of its window and of the 20 s before it, ascending in time. */
-const spans: Readonly<Record<string, (beats: readonly Beat[], windowFromMs: number) => Span | null>> = {
+/** What a value of these features may speak of, among the beats of its window and of the 20 s before it, ascending in time. */
+const spans: Readonly<Record<string, (beats: readonly Beat[], windowFromMs: number) => readonly Span[]>> = {
   longest_rr_10s: (beats, windowFromMs) =>
-    longestOf(beats.flatMap(({ t }, i) => (i === 0 || t <= windowFromMs ? [] : [{ fromMs: beats[i - 1]!.t, toMs: t }]))),
+    beats.flatMap(({ t }, i) => (i === 0 || t <= windowFromMs ? [] : [{ fromMs: beats[i - 1]!.t, toMs: t, beats: 1 }])),
   ventricular_run_10s: (beats, windowFromMs) => {
     const runs: { fromMs: number; toMs: number; beats: number }[] = [];
     for (const [i, { t, reason }] of beats.entries()) {
@@ -29,29 +29,45 @@ const spans: Readonly<Record<string, (beats: readonly Beat[], windowFromMs: numb
         last.beats++;
       }
     }
-    return runs.filter(({ toMs }) => toMs > windowFromMs).toSorted((a, b) => b.beats - a.beats)[0] ?? null;
+    return runs.filter(({ toMs }) => toMs > windowFromMs);
   },
 };
 
-const longestOf = (all: readonly Span[]): Span | null => all.toSorted((a, b) => b.toMs - b.fromMs - (a.toMs - a.fromMs))[0] ?? null;
+/** How far an interval is from the value, ms: across lost samples one may be longer than the pause that the value speaks of. */
+const offBy: Readonly<Record<string, (span: Span, value: number) => number>> = {
+  longest_rr_10s: ({ fromMs, toMs }, value) => Math.abs(toMs - fromMs - value),
+  ventricular_run_10s: ({ beats }, value) => Math.abs(beats - value),
+};
 
-/** @param valueMs time of the value that opened the episode, Unix ms  @returns start of the strip, Unix ms */
-export async function stripStartMs(db: Db, streamId: number, feature: string, valueMs: number): Promise<number> {
+/** @param valueMs time of the value that opened the episode, Unix ms  @param value itself, or the furthest since
+ *  @returns start of the strip, Unix ms */
+export async function stripStartMs(db: Db, streamId: number, feature: string, valueMs: number, value: number): Promise<number> {
   const windowFromMs = valueMs - WINDOW_MS;
-  const span = spans[feature]?.(await beatsOf(db, streamId, windowFromMs - REACH_MS, valueMs), windowFromMs) ?? null;
+  const spansOf = spans[feature];
+  const tracks = spansOf === undefined ? [] : await beatsOf(db, streamId, windowFromMs - REACH_MS, valueMs);
+  const found = tracks.flatMap(({ t, reason }) =>
+    spansOf!(
+      t.map((ms, i) => ({ t: ms, reason: reason[i]! })),
+      windowFromMs,
+    ),
+  );
+  const [span] = found.toSorted((a, b) => offBy[feature]!(a, value) - offBy[feature]!(b, value));
   // Of any other window its end: there the bound was passed.
-  if (span === null) return valueMs - STRIP_MS;
+  if (span === undefined) return valueMs - STRIP_MS;
   const aroundMs = Math.max(LEAD_IN_MS, (STRIP_MS - (span.toMs - span.fromMs)) / 2);
   return Math.floor(span.fromMs - aroundMs);
 }
 
-async function beatsOf(db: Db, streamId: number, fromMs: number, toMs: number): Promise<readonly Beat[]> {
+type Track = Readonly<{ t: readonly number[]; reason: readonly string[] }>;
+
+/** Beats that were found, of each lead that has some, by each version of the method. */
+async function beatsOf(db: Db, streamId: number, fromMs: number, toMs: number): Promise<readonly Track[]> {
   // SQL: beats are unpacked by a function of the schema.
-  const { rows } = await db.query<Beat>(
-    `select (extract(epoch from b.time) * 1000)::float8 as t, b.reason
+  const { rows } = await db.query<Track>(
+    `select array_agg((extract(epoch from b.time) * 1000)::float8 order by b.time) as t, array_agg(b.reason order by b.time) as reason
      from beat_values(to_timestamp($2::float8 / 1000), to_timestamp($3::float8 / 1000)) b
-     where b.stream_id = $1 and b.kind < 2 and b.method_id in (select m.id from method m where m.kind = 'beat' and m.name = 'r_peaks')
-     order by b.time`,
+     where b.stream_id = $1 and b.kind <> 3 and b.method_id in (select m.id from method m where m.kind = 'beat' and m.name = 'r_peaks')
+     group by b.channel_no, b.method_id`,
     [streamId, fromMs, toMs],
   );
   return rows;

@@ -18,6 +18,9 @@ const TURN_MS_MAX = 250;
 const RULES_AT_ONCE = 5;
 /** Errors of data or of a statement, its time limit included, are one organization's; with others the next one would fail, too. */
 const OF_ONE = /^(?:2|40|42|57014|P0|XX)/;
+/** Of these the same look may succeed in the next round. What another one is about is still there then: the mark of its recording moves on,
+ *  so that the range of its looks does not grow. */
+const PASSING = /^40/;
 
 /** A rule and a recording; of a project's rule, with its id. */
 export type Pair = Readonly<{ rule: EpisodeRule; ruleId: string | null; stream: Candidate }>;
@@ -63,7 +66,6 @@ export class RuleTurns {
         } catch (error) {
           if (!OF_ONE.test(sqlStateOf(error) ?? '')) throw error;
           failures.push(error);
-          share.looks = []; // not all of its rules have looked
         }
         if (share.pairs.length > 0 || share.ruleIds.length > 0) again.push(share);
         else this.#begun.delete(share.organizationId);
@@ -101,7 +103,8 @@ function fail(failures: readonly unknown[]): void {
 }
 
 /** One turn. Time has passed since the pairs were found: rules that were changed or deleted meanwhile count as they are now. */
-async function work(db: Db, { organizationId, pairs, ruleIds, looks }: Share, apply: Apply): Promise<void> {
+async function work(db: Db, share: Share, apply: Apply): Promise<void> {
+  const { organizationId, pairs, ruleIds } = share;
   const stopMs = performance.now() + TURN_MS_MAX;
   const active = await activeProjects(db, organizationId);
   const rules = await currentRules(
@@ -109,9 +112,10 @@ async function work(db: Db, { organizationId, pairs, ruleIds, looks }: Share, ap
     pairs.flatMap(({ ruleId }) => ruleId ?? []),
   );
   const done: Pair[] = [];
+  let pair: Pair | undefined;
   try {
     do {
-      const pair = pairs.shift();
+      pair = pairs.shift();
       if (pair === undefined) {
         const ids = ruleIds.splice(0, RULES_AT_ONCE);
         if (ids.length === 0) break;
@@ -130,7 +134,9 @@ async function work(db: Db, { organizationId, pairs, ruleIds, looks }: Share, ap
     } while (performance.now() < stopMs);
   } catch (error) {
     pairs.unshift(...done); // they are rolled back with the one that failed
+    if (PASSING.test(sqlStateOf(error) ?? ''))
+      share.looks = pair === undefined ? [] : share.looks.filter(({ id }) => id !== pair?.stream.id);
     throw error;
   }
-  if (pairs.length === 0 && ruleIds.length === 0) await markLooked(db, looks);
+  if (pairs.length === 0 && ruleIds.length === 0) await markLooked(db, share.looks);
 }

@@ -37,7 +37,7 @@ export async function valuesBeyond(
      select array_agg((extract(epoch from f.time) * 1000)::float8 order by f.time) as t, array_agg(f.value order by f.time) as v
      from range g cross join runs r cross join lateral feature_values(greatest(r.low, g.low), least(r.high, g.high)) f
      where f.stream_id = $1 and f.method_id = $2 and f.qmask <= $7 and f.value is not null
-       and ($8::text is null or (
+       and ($8::text is null or not coalesce(f.value > $5 or f.value < $6, false) or (
          select count(*) filter (where h.qmask = 0) >= ${GOOD_SHARE_MIN} * count(*) from trusted h
          where h.time > f.time - interval '1 minute' and h.time <= f.time))`,
     [
