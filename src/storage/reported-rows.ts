@@ -149,17 +149,20 @@ async function writeMeasurements(client: pg.Client, rows: readonly ReportedMeasu
 
 /** What each row is in a unit that the database converts: where it came in another, by powers of ten or in another spelling. */
 async function takenUnits(client: pg.Client, rows: readonly ReportedMeasurement[]): Promise<readonly { unit: string; value: number }[]> {
+  const keyOf = (subject: SubjectId, code: string, unit: string): string => `${subject} ${code} ${unit}`;
+  const given = new Map(rows.filter(({ unit }) => unit !== '').map((row) => [keyOf(row.subjectId, row.code, row.unit), row]));
+  if (given.size === 0) return rows;
+  const sent = [...given.values()];
   const { rows: others } = await client.query<{ xuser_id: SubjectId; code: string; unit: string; taken: string[] }>(
-    `select distinct m.*, b.unit || array(select c.given from unit_conversion c where c.unit = b.unit and c.code in ('', b.code) order by 1) as taken
+    `select m.*, b.unit || array(select c.given from unit_conversion c where c.unit = b.unit and c.code in ('', b.code) order by 1) as taken
      from unnest($1::uuid[], $2::text[], $3::text[]) as m (xuser_id, code, unit)
      join xuser x on x.id = m.xuser_id
      cross join lateral (
        select b.* from biosignal b where b.code = m.code and (b.project_id is null or b.project_id = x.project_id)
        order by b.project_id nulls last limit 1) b
-     where m.unit not in ('', b.unit)`,
-    [rows.map((row) => row.subjectId), rows.map((row) => row.code), rows.map((row) => row.unit)],
+     where m.unit <> b.unit`,
+    [sent.map((row) => row.subjectId), sent.map((row) => row.code), sent.map((row) => row.unit)],
   );
-  const keyOf = (subject: SubjectId, code: string, unit: string): string => `${subject} ${code} ${unit}`;
   const found = new Map(others.map((row) => [keyOf(row.xuser_id, row.code, row.unit), takenAs(row.unit, row.taken)]));
   return rows.map(({ subjectId, code, unit, value }) => {
     const taken = found.get(keyOf(subjectId, code, unit));

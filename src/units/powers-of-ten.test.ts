@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { powerOfTen, timesTen } from './powers-of-ten.ts';
+import { powerOfTen, takenAs, timesTen } from './powers-of-ten.ts';
 
 it.each([
   ['mg/dl', 'mg/dL', 0],
@@ -42,4 +42,10 @@ it('multiplies decimal numbers exactly', () => {
   ]);
   expect(0.57 * 100).not.toBe(57);
   expect(timesTen(1e308, 3)).toBe(Infinity);
+});
+
+it.each(['%', '[ppth]', '[ppm]', '[ppb]', '[pptr]'])('1, which may mean no unit, is not taken for %s, nor that for 1', (ratio) => {
+  expect([takenAs('1', [ratio]), takenAs(ratio, ['1'])]).toEqual([null, null]);
+  expect(takenAs('1', [ratio, '1'])).toEqual({ unit: '1', power: 0 });
+  expect(takenAs(ratio, ['1', '%'])).toEqual({ unit: '%', power: powerOfTen(ratio, '%') });
 });

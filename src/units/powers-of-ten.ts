@@ -19,6 +19,8 @@ const same: ReadonlyMap<string, readonly [power: number, symbol: string, exponen
   ['[pptr]', [-12, '', 1]],
 ]);
 
+const isRatio = (unit: string): boolean => same.get(unit)?.[1] === '';
+
 /** @returns power of ten by which a value in `from` is multiplied to be one in `to`; null: they differ by more, or one is no unit. What
  *  is in braces counts: `{beats}/min` is not `/min`. */
 export function powerOfTen(from: string, to: string): number | null {
@@ -79,13 +81,15 @@ export function timesTen(value: number, power: number): number {
   return power === 0 ? value : Number(`${digits}e${Number(exponent) + power}`);
 }
 
-/** Which of several units a given one is: itself, what it is a spelling of, or one from which it differs by a power of ten.
+/** Which of several units a given one is: itself, what it is a spelling of, or one from which it differs by a power of ten. A mere `1`,
+ *  which devices send for no unit, too, is not taken for `%` or `[ppm]`, nor these for it.
  *  @returns null: none of them  power: what a value is multiplied by (timesTen) to be one in that unit */
 export function takenAs(given: string, units: readonly string[]): Readonly<{ unit: string; power: number }> | null {
   const spelled = isUcum(given) ? null : ucumFor(given);
   const meant = spelled === null || spelled.isIfCounted ? given : spelled.unit;
   for (const unit of [given, meant]) if (units.includes(unit)) return { unit, power: 0 };
   for (const unit of units) {
+    if ((meant === '1' && isRatio(unit)) || (unit === '1' && isRatio(meant))) continue;
     const power = powerOfTen(meant, unit);
     if (power !== null) return { unit, power };
   }

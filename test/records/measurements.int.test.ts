@@ -144,6 +144,15 @@ it('stores values that are possible but unlikely as suspect', async () => {
 
 // promise: packet-measurements, worse-flag
 it("keeps every measurement of a device's packet, flagged where it is implausible, converted where its unit is another", async () => {
+  const own = {
+    name: 'Carbon monoxide',
+    abbreviation: 'CO',
+    code: 'carbon_monoxide',
+    unit: '[ppm]',
+    signal_type: 'scalar',
+    source_type: 'device',
+  };
+  expect((await run.send('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, { body: own })).status).toBe(201);
   const { xuser_id: id } = await run.token('wearer');
   const [packet] = ecgPacket({ channels: 1, fs: 250, ms: 1000, count: 1, deviceId: 'oximeter' });
   const t0UnixNs = BigInt(Date.now() - 60_000) * 1_000_000n;
@@ -167,6 +176,11 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     of('glucose', 5, 'mmol/l', 11e8),
     of('body_temperature', 98.6, 'degF', 12e8),
     of('glucose', 1.7e308, 'g/L', 13e8),
+    // Not 5 million of them: 1 may mean no unit.
+    of('carbon_monoxide', 4, '[ppm]', 14e8),
+    of('carbon_monoxide', 5, '1', 15e8),
+    of('carbon_monoxide', 6, '', 16e8),
+    of('spo2', 0.97, '1', 17e8),
   ];
   const answer = await run.ingest({ ...packet!, subject: id, t0UnixNs, sentUnixNs: t0UnixNs, measurements });
   expect(answer.status, answer.text).toBe(202);
@@ -195,6 +209,10 @@ it("keeps every measurement of a device's packet, flagged where it is implausibl
     { code: 'glucose', value: 90.078, unit: 'mg/dL', qmask: 0, given_value: 5, given_unit: 'mmol/l' },
     { code: 'body_temperature', value: 37, unit: 'Cel', qmask: 0, given_value: 98.6, given_unit: 'degF' },
     { code: 'glucose', value: 1.7e308, unit: 'g/L', qmask: 2, given_value: null, given_unit: null },
+    { code: 'carbon_monoxide', value: 4, unit: '[ppm]', qmask: 0, given_value: null, given_unit: null },
+    { code: 'carbon_monoxide', value: 5, unit: '1', qmask: 2, given_value: null, given_unit: null },
+    { code: 'carbon_monoxide', value: 6, unit: '[ppm]', qmask: 0, given_value: null, given_unit: null },
+    { code: 'spo2', value: 97, unit: '%', qmask: 0, given_value: 0.97, given_unit: '1' },
   ]);
 });
 

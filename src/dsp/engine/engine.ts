@@ -250,8 +250,6 @@ export class StreamEngine implements RowSink {
     const channelNo = (leads: readonly GroupLead[]): number => leads[0]!.channelNos[0]!;
     const plausible = group.kind === 'eda' ? { ...PLAUSIBLE_US, perSec: SLOPE_MAX_US_PER_SEC } : null;
     for (const { leads, features } of valueFeatures(group)) {
-      // of a unit that is not known nothing is computed: a chain that never begins would keep the stream from being final
-      if (!leads.every(({ channelNos }) => channelNos.some((no) => scaleOf(group.kind, channels[no]!.unit) !== null))) continue;
       const chain = new ValueChain(channelNo(leads), rateNanoHz, leads.length, features, this.#stock, this, plausible);
       this.#add(channels, leads, chain, rateNanoHz);
     }
@@ -265,8 +263,7 @@ export class StreamEngine implements RowSink {
       let bridge: GridBridge | null = null; // one lead, one bridge: channels of a lead share their rate
       for (const no of channelNos) {
         const { gain, baseline, unit, kind, rateNanoHz } = channels[no]!;
-        const scale = scaleOf(kind, unit);
-        if (scale === null) continue;
+        const scale = scaleOf(kind, unit)!; // of other channels there is no group
         bridge ??= rateNanoHz === rowRateNanoHz ? null : new GridBridge(lead, rateNanoHz, rowRateNanoHz);
         const next = this.#routes[no]!;
         this.#routes[no] = { chain, lead, gain: gain * scale.perUnit, baseline: baseline + scale.zero * gain, bridge, next };

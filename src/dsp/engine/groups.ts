@@ -1,9 +1,11 @@
 /** Decides which channels of a stream are computed together: a pure function of its configuration. */
 import type { ChannelConfig, ChannelNo } from '../../signal.ts';
+import { scaleOf } from './units.ts';
 
 export type GroupLead = Readonly<{ code: string; channelNos: readonly ChannelNo[] }>;
 
-/** Channels of one kind and rate. A lead is a channel code: one that came back with another gain (a new channelNo) is the same lead. */
+/** Channels of one kind and rate, in units that are known. A lead is a channel code: one that came back with another gain (a new
+ *  channelNo) is the same lead. */
 export type ChannelGroup = Readonly<{
   kind: ChannelConfig['kind'];
   rateNanoHz: number;
@@ -65,10 +67,12 @@ function shapesOf(channels: readonly ChannelConfig[]): string[] {
   return [...beats, ...slow];
 }
 
-/** Groups in order of their first channel. */
+/** Groups in order of their first channel. A channel in a unit that is not known is in none: a chain that waited for it would never
+ *  begin, and would keep the stream from being final. */
 export function channelGroups(channels: readonly ChannelConfig[]): ChannelGroup[] {
   const groups = new Map<string, { kind: ChannelConfig['kind']; rateNanoHz: number; leads: Map<string, ChannelNo[]> }>();
-  channels.forEach(({ kind, rateNanoHz, code }, no) => {
+  channels.forEach(({ kind, rateNanoHz, code, unit }, no) => {
+    if (scaleOf(kind, unit) === null) return;
     const key = `${kind} ${rateNanoHz}`;
     let group = groups.get(key);
     if (group === undefined) groups.set(key, (group = { kind, rateNanoHz, leads: new Map() }));

@@ -8,6 +8,7 @@ import { atOnce, bySample, channelsOf, cutStreams, cuts, differencesAtEnd, diffe
 import { rowCode, RowBuffer, rowWidth } from '../rows/row-buffer.ts';
 import { methodIndex } from '../rows/methods.ts';
 import { StreamEngine } from './engine.ts';
+import { keepsEarlierRows } from './groups.ts';
 import { KernelStock } from './runner.ts';
 
 vi.setConfig({ testTimeout: 200_000 });
@@ -183,6 +184,35 @@ test('a channel of which nothing is computed keeps no time from being final', ()
   engine.settle();
   expect(engine.finalUs).toBeGreaterThan(1_200_000_000);
   engine.close();
+});
+
+test.each([
+  ['counts', 'counts', 'counts'],
+  ['deg/s', 'deg/s', 'deg/s'],
+  ['LSB', 'LSB', 'LSB'],
+  ['g', 'g', 'counts'],
+])('axes in %s, %s and %s change nothing of ECG and pulse, nor when it is final', (...units) => {
+  const stream: CutStream = { ...quiet, ecgLeads: 1, otherPpgHz: 64, accHz: 32 };
+  const channels = channelsOf(stream);
+  const sent = sentOf(stream, channels);
+  const inUnits = channels.map((channel, no) => (channel.kind === 'acc' ? { ...channel, unit: units[no - 2]! } : channel));
+  const heart = channels.filter(({ kind }) => kind !== 'acc');
+  const liveOf = (of: readonly ChannelConfig[]) => {
+    const rows = new RowBuffer();
+    const engine = new StreamEngine(of, 0, stock, rows);
+    of.forEach((_, no) => sent[no]!.forEach(({ k0, samples }) => engine.run(no, k0, samples, null)));
+    engine.settle();
+    const { finalUs } = engine;
+    engine.close();
+    const all = Array.from({ length: rows.count }, (_, i) => [...rows.rows.subarray(i * rowWidth, (i + 1) * rowWidth)]);
+    return { finalUs, all };
+  };
+  const wanted = liveOf(heart);
+  expect(wanted.finalUs).toBeGreaterThan(1_200_000_000);
+  for (const feature of ['hr_ecg', 'hr_ppg'])
+    expect(wanted.all.filter(([code]) => code === rowCode.feature + methodIndex(feature)).length, feature).toBeGreaterThan(20);
+  expect(liveOf(inUnits)).toEqual(wanted);
+  expect(keepsEarlierRows(heart, inUnits)).toBe(true);
 });
 
 // 1216 s is a seam, up to which a flush calls beats final; a block ends there, too.
