@@ -20,6 +20,8 @@ const DAY_MS = 864e5;
 const durations = /^\d+[smhdw]$/;
 /** Abbreviations of what is shown where nothing is chosen, and of what has a bar for each day. */
 const usual: readonly string[] = ['HR', 'RMSSD'];
+/** Those in the address, of a person who is shown another value unless they are chosen. */
+const usualWord = usual.join(',');
 const daily: readonly string[] = ['STEPS', 'STEPS-D', 'SLEEP'];
 
 const byName = (list: readonly Biosignal[]): readonly Biosignal[] =>
@@ -69,7 +71,8 @@ export class Trends {
     this.#to = query.get('to');
     const range = query.get('range') ?? '';
     this.#range = durations.test(range) ? range : '24h';
-    this.#value = query.get('value');
+    const value = query.get('value');
+    this.#value = value === usualWord ? '' : value;
   }
 
   async load(user: Xuser, zone: string): Promise<void> {
@@ -147,7 +150,7 @@ export class Trends {
   #choices(): TemplateResult {
     const choose = (event: Event): void => {
       this.#value = (event.target as HTMLSelectElement).value;
-      this.#page.keep({ value: this.#value });
+      this.#page.keep({ value: this.#value === '' && this.#hasUsual === false ? usualWord : this.#value });
       this.#show(null);
     };
     const shown = this.#shown;

@@ -119,7 +119,7 @@ export function compileQuery(schemas: Readonly<Record<string, TSchema>>, prepari
     const { since, until } = query;
     // One that ends where it begins is a moment: whether that is a range is for each route to say.
     if (isTimeText(since) && isTimeText(until) && microsecondsOf(until) < microsecondsOf(since))
-      errors.push({ pointer: '/query/until', code: 'order', detail: 'is not after since' });
+      errors.push({ pointer: '/query/until', code: 'order', detail: 'lies before since' });
     if (errors.length > 0) throw invalid(errors);
     return query;
   };

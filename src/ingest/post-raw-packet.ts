@@ -289,9 +289,9 @@ async function takeBatch(ingest: Ingest, request: BatchRequest, body: Uint8Array
     }
     if (turns.isOver()) await turns.next();
     const packet = stretch.packets[index % STRETCH_PACKETS]!;
-    const offered = isRejected(packet)
-      ? packet
-      : (refusalOf(stretch, away, packet) ?? (await offerOne(ingest, request, packet, parts[index]!, receivedNs, away)));
+    const refused = isRejected(packet) ? undefined : refusalOf(stretch, away, packet);
+    if (refused !== undefined) ingest.countRejected(refused);
+    const offered = isRejected(packet) ? packet : (refused ?? (await offerOne(ingest, request, packet, parts[index]!, receivedNs, away)));
     if (isRejected(offered)) {
       rejections.push({ index, code: offered.code, detail: offered.detail });
       continue;

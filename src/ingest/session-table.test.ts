@@ -4,8 +4,9 @@ import { ecgPacket } from '../../bench/lib/packets.ts';
 import { isRejected } from '../errors.ts';
 import type { Caller } from '../caller.ts';
 import type { OrgId, ProjectId, StreamId, SubjectId } from '../signal.ts';
+import type { Packet } from '../proto/packet.ts';
 import { SessionTable } from './session-table.ts';
-import type { PacketSink, StreamRecord, StreamRequest } from './sink.ts';
+import type { PacketSink, StreamName, StreamRecord, StreamRequest } from './sink.ts';
 
 const NOW_NS = 1_767_225_600_000_000_000n; // 2026
 const key: Caller = { kind: 'key', keyId: 'k', orgId: 'o', scopes: ['ingest'], projectId: null, subjectId: null };
@@ -48,8 +49,13 @@ class Sink implements PacketSink {
     };
   }
 
-  isRecorded(): Promise<boolean> {
-    return Promise.resolve(false);
+  recorded = new Set<string>();
+  lookUpCount = 0;
+
+  async isRecorded({ deviceId }: StreamName): Promise<boolean> {
+    this.lookUpCount++;
+    await sleep(5);
+    return this.recorded.has(deviceId);
   }
 
   nodeUrlOf(): string {
@@ -79,6 +85,9 @@ async function find(table: SessionTable, caller: Caller, deviceId: string) {
 }
 
 const packetOf = (deviceId: string) => ecgPacket({ channels: 1, fs: 100, ms: 100, count: 1, deviceId })[0]!;
+
+/** The device says that it was sent now, and began in 1970. */
+const of1970 = (deviceId: string): Packet => ({ ...packetOf(deviceId), t0UnixNs: 1n, sentUnixNs: NOW_NS });
 
 describe('SessionTable', () => {
   it('opens the streams of a whole fleet a few hundred at a time, each once', async () => {
@@ -173,5 +182,46 @@ describe('SessionTable', () => {
     table.forget(first); // it is not in the table any more
     expect(await find(table, key, 'd1')).toBe(second);
     expect(sink.openCount).toBe(2);
+  });
+
+  it('refuses packets of before 2000 one after the other without taking a place or looking again whether they are of a recording', async () => {
+    const sink = new Sink();
+    const table = new SessionTable(sink, 10, { user: 3, key: 3 });
+    for (let i = 0; i < 20; i++) expect(await table.find(key, of1970('d1'), NOW_NS)).toMatchObject({ code: 'packet_clock' });
+    expect(sink.lookUpCount).toBe(1);
+    for (let i = 0; i < 5; i++) expect(await table.find(key, of1970(`other-${i}`), NOW_NS)).toMatchObject({ code: 'packet_clock' });
+    expect(await find(table, key, 'd1')).toMatchObject({ subjectId: 's-d1' });
+    expect(sink.openCount).toBe(1);
+  });
+
+  it('looks anew when a recording was begun meanwhile', async () => {
+    const sink = new Sink();
+    const table = new SessionTable(sink, 10, { user: 1000, key: 1000 });
+    expect(await table.find(key, of1970('d1'), NOW_NS)).toMatchObject({ code: 'packet_clock' });
+    expect(await find(table, key, 'd1')).toMatchObject({ subjectId: 's-d1' });
+    sink.recorded.add('d1');
+    await table.drop(() => true);
+    expect(await table.find(key, of1970('d1'), NOW_NS)).toMatchObject({ subjectId: 's-d1' });
+  });
+
+  it('counts what it opens of a recording, whatever the time of the packet', async () => {
+    const sink = new Sink();
+    const table = new SessionTable(sink, 10, { user: 2, key: 2 });
+    for (const device of ['d1', 'd2', 'd3']) sink.recorded.add(device);
+    const found = [];
+    for (const device of ['d1', 'd2', 'd3']) found.push(await table.find(key, of1970(device), NOW_NS));
+    expect(found).toMatchObject([{ subjectId: 's-d1' }, { subjectId: 's-d2' }, { code: 'rate_limited' }]);
+  });
+
+  it('does not answer a packet with what is wrong with another one of its boot', async () => {
+    const sink = new Sink();
+    const table = new SessionTable(sink, 10, { user: 1000, key: 1000 });
+    const sent = [of1970('d1'), packetOf('d1'), of1970('d1'), packetOf('d1')];
+    const found = await Promise.all(sent.map((packet) => table.find(key, packet, NOW_NS)));
+    const [, opened] = found;
+    expect(opened).toMatchObject({ subjectId: 's-d1' });
+    expect(found[0]).toMatchObject({ code: 'packet_clock' });
+    expect(found[3]).toBe(opened);
+    expect([sink.openCount, sink.lookUpCount]).toEqual([1, 1]);
   });
 });

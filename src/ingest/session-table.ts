@@ -19,14 +19,20 @@ const OPENINGS_MAX = 512;
 const MINUTE_SEC = 60;
 /** Time that a packet waits for its stream to be closed before it is answered busy, ms. */
 const CLOSING_MS_MAX = 10_000;
+/** Time that a boot without a recording is remembered, ms: a device sends what it has buffered of a wrong time packet by packet. Short, as
+ *  another node may begin its recording meanwhile. */
+const UNRECORDED_MS = 2000;
+const UNRECORDED_MAX = 10_000;
 
 /** Number of streams that a user (over all tokens) and a key may open per minute; also the burst. */
 export type OpeningLimits = Readonly<{ user: number; key: number }>;
 
 type Sending = Exclude<Caller, { kind: 'anonymous' | 'operator' }>;
+type SendingRequest = StreamRequest & Readonly<{ caller: Sending }>;
 
-/** placed: it has ended, or waits for another node. drops: which sessions were dropped meanwhile, of an opening that is not waited for. */
+/** asked: for whom, as askedBy. placed: it has ended, or waits for another node. drops: which sessions were dropped meanwhile, of an opening that is not waited for. */
 type Opening = Readonly<{
+  asked: string;
   done: Promise<Session | Rejected>;
   placed: PromiseWithResolvers<void>;
   drops: ((session: Session) => boolean)[];
@@ -42,6 +48,8 @@ export class SessionTable {
   /** Streams being opened or closed; packets that arrive meanwhile wait. */
   readonly #opening = new Map<string, Opening>();
   readonly #closing = new Map<string, Promise<void>>();
+  /** Until when boots are known to have no recording, performance.now(); the oldest first. */
+  readonly #unrecorded = new Map<string, number>();
   readonly #turns = new Turns(OPENINGS_MAX);
 
   /** @param sessionsMax maximum number of streams in memory; further ones are answered busy */
@@ -84,23 +92,65 @@ export class SessionTable {
 
   #open(key: string, caller: Sending, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> | Rejected {
     const under = this.#opening.get(key);
-    if (under !== undefined) return under.done;
-    const bad = checkAlone(packet, this.#limits);
-    if (bad !== null) return bad;
-    const kind = caller.kind === 'user' ? 'user' : 'key';
-    if (!this.#openingsPerMin[kind].take(callerKey(caller), performance.now()).allowed) {
-      const detail = `${this.#perMin[kind]} streams were opened with this credential within a minute, which is the limit`;
-      return rejected('rate_limited', detail);
-    }
-    return this.#note(key, (onward) => this.#openNow(key, caller, packet, receivedNs, onward));
+    if (under !== undefined) return this.#await(under, caller, packet, receivedNs);
+    const alone = checkAlone(packet, this.#limits);
+    if (alone !== null) return alone;
+    if (packet.recordedUnixNs !== undefined && caller.kind !== 'key')
+      return rejected('credential_kind', 'only an organization key may state when a recording was made');
+    const endDeviceNs = packetEndNs(packet);
+    const placement = placeInTime(packet, endDeviceNs, receivedNs);
+    const bad = checkBeginning(packet, placement, this.#limits, receivedNs);
+    if (bad !== null && (this.#unrecorded.get(key) ?? 0) > performance.now()) return bad;
+    // One that may be refused for its time takes its place when it is known to be of a recording.
+    const full = bad === null ? this.#takePlace(caller) : this.#whyNoPlace(caller);
+    if (full !== null) return full;
+    const { deviceId, bootId, subject, firmware } = packet;
+    const request = { caller, deviceId, bootId, subject, firmware, ...placement, endDeviceNs, receivedNs };
+    return this.#note(key, askedBy(request), async (onward) => {
+      if (!(await this.#isClosed(key))) return rejected('busy', 'what was sent before is still being stored; send it again later');
+      const refusal = this.#whyFull() ?? (bad === null ? null : await this.#whyNotOpened(key, request, bad));
+      return refusal ?? (await this.#openNow(key, packet, request, onward));
+    });
+  }
+
+  /** What an opening comes to for a packet that arrived meanwhile. It is refused for its own faults only, not for those of the other one. */
+  async #await(under: Opening, caller: Sending, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> {
+    const opened = await under.done;
+    if (!isRejected(opened)) return opened;
+    const isOwn = opened.code !== 'packet_clock' && under.asked === askedBy({ caller, subject: packet.subject });
+    return isOwn ? opened : await this.find(caller, packet, receivedNs);
+  }
+
+  /** @param bad why the packet may not begin a recording  @returns why it may not go on with one either; null: it may, and has its place */
+  async #whyNotOpened(key: string, { caller, deviceId, bootId }: SendingRequest, bad: Rejected): Promise<Rejected | null> {
+    if (await this.#sink.isRecorded({ orgId: caller.orgId, deviceId, bootId })) return this.#takePlace(caller);
+    if (this.#unrecorded.size >= UNRECORDED_MAX) this.#unrecorded.clear();
+    this.#unrecorded.delete(key); // to be the newest
+    this.#unrecorded.set(key, performance.now() + UNRECORDED_MS);
+    return bad;
+  }
+
+  /** Counts an opening.  @returns null, or why it is one too many */
+  #takePlace(caller: Sending): Rejected | null {
+    return this.#openingsPerMin[caller.kind].take(callerKey(caller), performance.now()).allowed ? null : this.#tooMany(caller);
+  }
+
+  #whyNoPlace(caller: Sending): Rejected | null {
+    return this.#openingsPerMin[caller.kind].exhausted(callerKey(caller), performance.now()) ? this.#tooMany(caller) : null;
+  }
+
+  #tooMany({ kind }: Sending): Rejected {
+    const detail = `${this.#perMin[kind]} streams were opened with this credential within a minute, which is the limit`;
+    return rejected('rate_limited', detail);
   }
 
   /** @param work is told what to call when it waits for another node from now on */
-  #note(key: string, work: (onward: () => void) => Promise<Session | Rejected>): Promise<Session | Rejected> {
+  #note(key: string, asked: string, work: (onward: () => void) => Promise<Session | Rejected>): Promise<Session | Rejected> {
     const placed = Promise.withResolvers<void>();
     const drops: Opening['drops'] = [];
     const done = work(placed.resolve)
       .then((opened) => {
+        if (!isRejected(opened)) this.#unrecorded.delete(key);
         if (!isRejected(opened) && !opened.closed && drops.some((match) => match(opened))) void this.#drop(opened);
         return opened;
       })
@@ -108,31 +158,11 @@ export class SessionTable {
         this.#opening.delete(key);
         placed.resolve();
       });
-    this.#opening.set(key, { done, placed, drops });
+    this.#opening.set(key, { asked, done, placed, drops });
     return done;
   }
 
-  async #openNow(key: string, caller: Sending, packet: Packet, receivedNs: bigint, onward: () => void): Promise<Session | Rejected> {
-    if (!(await this.#isClosed(key))) return rejected('busy', 'what was sent before is still being stored; send it again later');
-    const full = this.#whyFull();
-    if (full !== null) return full;
-    if (packet.recordedUnixNs !== undefined && caller.kind !== 'key')
-      return rejected('credential_kind', 'only an organization key may state when a recording was made');
-    const endDeviceNs = packetEndNs(packet);
-    const placement = placeInTime(packet, endDeviceNs, receivedNs);
-    const bad = checkBeginning(packet, placement, this.#limits, receivedNs);
-    if (bad !== null && !(await this.#sink.isRecorded({ orgId: caller.orgId, deviceId: packet.deviceId, bootId: packet.bootId })))
-      return bad;
-    const request = {
-      caller,
-      deviceId: packet.deviceId,
-      bootId: packet.bootId,
-      subject: packet.subject,
-      firmware: packet.firmware,
-      ...placement,
-      endDeviceNs,
-      receivedNs,
-    };
+  async #openNow(key: string, packet: Packet, request: SendingRequest, onward: () => void): Promise<Session | Rejected> {
     const record = await this.#turns.run((passOn) => {
       return this.#sink.openStream(request, () => {
         passOn(); // those of this node do not wait for another one
@@ -142,7 +172,7 @@ export class SessionTable {
     if (isRejected(record)) return record;
     const session = new Session(key, packet.deviceId, packet.bootId, packet.subject, record);
     session.lastUsedMs = performance.now();
-    session.notices = noticesOf(packet, placement, record, receivedNs);
+    session.notices = noticesOf(packet, request, record, request.receivedNs);
     this.#sessions.set(key, session);
     return session;
   }
@@ -172,7 +202,7 @@ export class SessionTable {
       this.#sessions.set(key, session);
       return session;
     };
-    const session = await this.#note(key, openNow);
+    const session = await this.#note(key, askedBy({ caller, subject }), openNow);
     return isRejected(session) ? session : { session, record: found! };
   }
 
@@ -193,6 +223,10 @@ export class SessionTable {
 
   /** Drops sessions that have been idle for `idleMs`. @param nowMs performance.now() */
   sweep(nowMs: number, idleMs: number): void {
+    for (const [key, untilMs] of this.#unrecorded) {
+      if (untilMs > nowMs) break;
+      this.#unrecorded.delete(key);
+    }
     for (const session of this.#sessions.values()) {
       if (session.unsettledCount === 0 && nowMs - session.lastUsedMs >= idleMs) void this.#drop(session);
     }
@@ -233,6 +267,9 @@ export class SessionTable {
 }
 
 const keyOf = (orgId: string, { bootId, deviceId }: Pick<Packet, 'bootId' | 'deviceId'>): string => `${orgId}/${bootId}/${deviceId}`;
+
+/** Who sends, and of whom: another one may be let in where this one is not. */
+const askedBy = ({ caller, subject }: Readonly<{ caller: Sending; subject: string }>): string => `${callerKey(caller)} ${subject}`;
 
 /** Checks whether the caller may send for the session's subject. Another user's stream answers as if it did not exist. */
 export function mayWrite(caller: Caller, session: Session): Rejected | null {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { Type } from 'typebox';
 import type { Db } from '../storage/database/database.ts';
+import { measurementsLock } from '../storage/database/locks.ts';
 import { withPartitions } from '../storage/with-partitions.ts';
 import { answerOnce } from '../tenancy/answer-once.ts';
 import { audit } from '../tenancy/audit.ts';
@@ -294,6 +295,8 @@ type Corrected = Readonly<{ id: string; from: number; to: number }>;
 async function correctQuality(client: PoolClient, subject: Subject, stated: readonly MeasuredValue[]): Promise<readonly Corrected[]> {
   const last = new Map(stated.map((item) => [`${measurementId(subject.id, item)} ${microsecondsOf(item.time)}`, item]));
   const items = [...last.values()];
+  // One after the other: what another one has stored anew meanwhile would be missed.
+  await client.query(`select pg_advisory_xact_lock(${measurementsLock(subject.id)})`);
   // SQL: kysely has no unnest of several arrays. Deleted and stored anew: the role of the API does not update measurements.
   const { rows } = await client.query<Corrected>(
     `delete from measurement m using unnest($2::timestamptz[], $3::uuid[], $4::integer[], $5::smallint[]) as input (t, id, biosignal_id, qmask)

@@ -125,6 +125,10 @@ describe.skipIf(chromiumPath === null)('what was measured', () => {
     // A value that is chosen there is shown, also where nothing of it is.
     await page.locator('.trends select[name=value]').selectOption('');
     await chart.getByRole('heading', { name: 'Heart rate and HRV' }).waitFor();
+    await page.reload();
+    await expect.poll(() => page.locator('.trends select[name=value] optgroup option').count()).toBe(4);
+    await chart.getByRole('heading', { name: 'Heart rate and HRV' }).waitFor();
+    await expect.poll(() => page.locator('.trends select[name=value]').inputValue()).toBe('');
     expect(errors).toEqual([]);
     await page.context().close();
   });

@@ -173,7 +173,7 @@ describe('what is not there', () => {
       expect([list, refused.status, await refused.json()]).toMatchObject([
         list,
         422,
-        { detail: '/query/until: is not after since', errors: [{ pointer: '/query/until', code: 'order', detail: 'is not after since' }] },
+        { detail: '/query/until: lies before since', errors: [{ pointer: '/query/until', code: 'order', detail: 'lies before since' }] },
       ]);
       // The later offset is the earlier time.
       expect([list, (await ask('2026-01-02T00:00:00%2B02:00', '2026-01-01T23:00:00Z')).status]).toEqual([list, 200]);

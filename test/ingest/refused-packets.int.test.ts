@@ -42,10 +42,11 @@ async function recordingsOf(person: string): Promise<readonly Stream[]> {
   const { status, body } = await running.send<Stream[]>('GET', `/api/v1/streams?subject_id=${person}`);
   return status === 404 ? [] : body;
 }
-async function codesOfBatch(packets: readonly Packet[]): Promise<readonly [number, readonly string[]]> {
+async function codesOfBatch(packets: readonly Packet[], as = running.org.apiKey.key): Promise<readonly [number, readonly string[]]> {
   const { body } = await running.send<{ accepted: number; rejected: { code: string }[] }>('POST', '/ingest/raw-packet', {
     body: encodeBatch(packets.map((packet) => encodePacket(packet))),
     headers: { 'content-type': 'application/x-protobuf; encoding=delimited' },
+    as,
   });
   return [body.accepted, body.rejected.map(({ code }) => code)];
 }
@@ -125,6 +126,25 @@ describe('a refused packet', () => {
     expect((await running.ingest(live('after-many', 0))).status).toBe(202);
     const { rows } = await running.database.pool.query(`select from xuser where external_id like 'many-%'`);
     expect(rows).toEqual([]);
+  });
+
+  it('takes no place either where one boot sends many of before 2000', async () => {
+    const buffered = Array.from({ length: 3 * STREAMS_PER_MIN }, (_, seq) => live('unset', seq, { t0UnixNs: 1n }));
+    const good = live('unset', buffered.length);
+    expect(await codesOfBatch([...buffered, good])).toEqual([1, buffered.map(() => 'packet_clock')]);
+    await expectLive('unset');
+  });
+
+  it('is counted in a batch, whatever refuses it', async () => {
+    const refusedCount = async (): Promise<number> => {
+      const metrics = await (await fetch(`${running.service.baseUrl}/metrics`)).text();
+      return Number(/^bio_packets_rejected_total\{code="not_found"\} (\d+)$/m.exec(metrics)?.[1] ?? 0);
+    };
+    const { xuser_token: token } = await running.token('counted');
+    const before = await refusedCount();
+    const others = [0, 1, 2].map((seq) => live('counted', seq, { subject: 'one' }));
+    expect(await codesOfBatch(others, token)).toEqual([0, others.map(() => 'not_found')]);
+    expect(await refusedCount()).toBe(before + others.length);
   });
 });
 

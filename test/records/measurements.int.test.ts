@@ -289,6 +289,43 @@ it('gives a measurement that is sent again the quality that it is sent with', as
   expect(await flags()).toHaveLength(2);
 });
 
+// promise again: measurement-corrected
+it('keeps each of two corrections that come at once', async () => {
+  const { xuser_id: id } = await run.token('corrected-at-once');
+  const weight = { biosignal_id: WEIGHT, value: 71, time: '2026-02-23T08:00:00Z' };
+  const send = async (quality: number) => {
+    const body = { subject_id: id, measurements: [{ ...weight, quality }] };
+    return (await run.send<Record<string, number>>('POST', '/api/v1/measurements', { body })).body;
+  };
+  await send(0);
+  // Both are under way before either can end.
+  const { pool } = run.database;
+  const holder = await pool.connect();
+  await holder.query('begin');
+  await holder.query('select from measurement where xuser_id = $1 for update', [id]);
+  const sent = [send(1), send(2)];
+  await until(async () => {
+    const { rows } = await pool.query<{ n: number }>(
+      `select count(*)::integer as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return rows[0]!.n === 2;
+  });
+  await holder.query('commit');
+  holder.release();
+  const answers = await Promise.all(sent);
+  expect(answers).toMatchObject([
+    { corrected: 1, duplicates: 0 },
+    { corrected: 1, duplicates: 0 },
+  ]);
+  const log = await run.send<{ detail: { corrected: { to: number }[] } }[]>(
+    'GET',
+    `/api/v1/audit-log?subject_id=${id}&action=measurements.corrected`,
+  );
+  const path = `/api/v1/observations?biosignal_id=${WEIGHT}&subject_id=${id}&quality_max=2`;
+  const kept = (await run.send<{ qmask: number }[]>('GET', path)).body;
+  expect(kept.map(({ qmask }) => qmask)).toEqual(log.body[0]!.detail.corrected.map(({ to }) => to));
+});
+
 it('refuses a value that is not a finite number in the unit of the biosignal', async () => {
   const body = { name: 'Load', abbreviation: 'LOAD', unit: '%', signal_type: 'scalar', source_type: 'device', code: 'load' };
   const own = await run.send<{ id: number }>('POST', `/api/v1/projects/${run.org.projectId}/biosignals`, { body });

@@ -41,6 +41,8 @@ export const namedLocks = {
   erasure: 'biosignal erasure ',
   /** And the recording: corrections of its beats are made and taken up again one after the other. */
   corrections: 'biosignal corrections ',
+  /** And the person: the quality of their measurements is corrected by one request after the other. */
+  measurements: 'biosignal measurements ',
   /** And the organization: entries of its audit chain one after the other (sql/000016-audit.sql). */
   audit: 'biosignal audit ',
 } as const;
@@ -49,5 +51,6 @@ export const namedLocks = {
 export const derivedLock = (streamId: number): string => `hashtextextended('${namedLocks.derived}${streamId}', 0)`;
 export const correctionsLock = (streamId: number): string => `hashtextextended('${namedLocks.corrections}${streamId}', 0)`;
 export const hashedLock = (name: (typeof namedLocks)['signingKey' | 'episodeRules']): string => `hashtextextended('${name}', 0)`;
+export const measurementsLock = (personId: string): string => `hashtextextended('${namedLocks.measurements}${personId}', 0)`;
 export const moveLock = (orgId: string): string => `hashtextextended('${namedLocks.move}${orgId}', 0)`;
 export const erasureLock = (personId: string): string => `hashtextextended('${namedLocks.erasure}${personId}', 0)`;
