@@ -217,7 +217,7 @@ describe('SessionTable', () => {
     const sink = new Sink();
     const table = new SessionTable(sink, 10, { user: 1000, key: 1000 });
     const sent = [of1970('d1'), packetOf('d1'), of1970('d1'), packetOf('d1')];
-    const found = await Promise.all(sent.map((packet) => table.find(key, packet, NOW_NS)));
+    const found = await Promise.all(sent.map(async (packet) => table.find(key, packet, NOW_NS)));
     const [, opened] = found;
     expect(opened).toMatchObject({ subjectId: 's-d1' });
     expect(found[0]).toMatchObject({ code: 'packet_clock' });

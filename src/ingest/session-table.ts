@@ -30,7 +30,8 @@ export type OpeningLimits = Readonly<{ user: number; key: number }>;
 type Sending = Exclude<Caller, { kind: 'anonymous' | 'operator' }>;
 type SendingRequest = StreamRequest & Readonly<{ caller: Sending }>;
 
-/** asked: for whom, as askedBy. placed: it has ended, or waits for another node. drops: which sessions were dropped meanwhile, of an opening that is not waited for. */
+/** asked: for whom, as askedBy. placed: it has ended, or waits for another node. drops: which sessions were dropped meanwhile, of an
+ *  opening that is not waited for. */
 type Opening = Readonly<{
   asked: string;
   done: Promise<Session | Rejected>;
@@ -113,7 +114,8 @@ export class SessionTable {
     });
   }
 
-  /** What an opening comes to for a packet that arrived meanwhile. It is refused for its own faults only, not for those of the other one. */
+  /** What an opening comes to for a packet that arrived meanwhile. It is refused for its own faults only, not for those of the other
+   *  one. */
   async #await(under: Opening, caller: Sending, packet: Packet, receivedNs: bigint): Promise<Session | Rejected> {
     const opened = await under.done;
     if (!isRejected(opened)) return opened;

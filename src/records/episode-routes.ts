@@ -235,8 +235,8 @@ const addArtifact = ({ db }: Deps) =>
     tag: 'Episodes',
     summary: 'Add an artifact to an episode',
     description:
-      'It has content (JSON) or data_base64 (a file of media_type), not both; one that shows where it lies on a recording (stream_id, starts_at) ' +
-      'needs neither.',
+      'It has content (JSON) or data_base64 (a file of media_type), not both; one that its title says, or its place on a recording (stream_id, ' +
+      'starts_at), needs neither.',
     access: { key: 'write', operator: 'editor' },
     params: { id: Uuid },
     body: ArtifactBody,
@@ -306,14 +306,11 @@ function stateOf({ status, severity, ended_at }: EpisodeChange): object {
   return { ...(status && { status }), ...(severity && { severity }), ...(ended_at !== undefined && { ended_at }) };
 }
 
-/** The bytes of an artifact's file; null: it has none.  @throws PipelineError validation_failed: it holds two things, or nothing */
-function dataOf({ content, data_base64: text, stream_id: stream, starts_at: start }: Static<typeof ArtifactBody>): Buffer | null {
+/** The bytes of an artifact's file; null: it has none.  @throws PipelineError validation_failed: it holds two things, or a part of one */
+function dataOf({ content, data_base64: text }: Static<typeof ArtifactBody>): Buffer | null {
+  if (text === undefined) return null;
   const wrong = (pointer: string, code: string, detail: string): PipelineError =>
     new PipelineError('validation_failed', `${pointer}: ${detail}`, { errors: [{ pointer, code, detail }] });
-  if (text === undefined) {
-    if (content !== undefined || (stream !== undefined && start !== undefined)) return null;
-    throw wrong('/content', 'required', 'is required, or data_base64, or stream_id with starts_at');
-  }
   if (content !== undefined) throw wrong('/data_base64', 'exclusive', 'goes without content: an artifact has one or the other');
   const digits = text.replace(/=+$/, '').length;
   const isWhole = digits % 4 !== 1 && (digits === text.length || text.length % 4 === 0);

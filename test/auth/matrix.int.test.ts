@@ -139,7 +139,7 @@ function samples(): Readonly<Record<string, Sample>> {
     getEpisode: { family: 'read', record: true },
     updateEpisode: { family: 'write', body: {}, record: true },
     acknowledgeEpisode: { family: 'write', body: {}, record: true },
-    addArtifact: { family: 'write', body: { kind: 'note', content: {} }, record: true },
+    addArtifact: { family: 'write', body: { kind: 'note' }, record: true },
     getArtifact: { family: 'read', record: true },
     listAnnotations: { family: 'read', query: `subject_id=${ids.subject}`, record: true },
     createAnnotation: { family: 'write', body: { stream_id: ids.stream, kind: 'note', starts_at: since }, record: true },

@@ -103,7 +103,7 @@ const samplesOf = (ids: Ids): Readonly<Record<string, readonly Sample[]>> => ({
   createEpisode: [{ body: { subject_id: ids.subject, stream_id: ids.stream, kind: 'event', started_at: since } }],
   updateEpisode: [{ body: { title: 'changed' } }],
   acknowledgeEpisode: [{ body: { note: 'seen' } }],
-  addArtifact: [{ body: { kind: 'note', content: {}, stream_id: ids.stream } }],
+  addArtifact: [{ body: { kind: 'note', stream_id: ids.stream } }],
   listAnnotations: [
     { query: `subject_id=${ids.subject}&stream_id=${ids.stream}` },
     { query: `stream_id=${ids.stream}` },

@@ -159,7 +159,7 @@ export const rows: readonly Row[] = [
   row('getEpisode', 'GET', episode, 'read', { named: true }),
   row('updateEpisode', 'PATCH', episode, 'write', { named: true, body: nothing }),
   row('acknowledgeEpisode', 'POST', `${episode}/acknowledgement`, 'write', { named: true, body: nothing }),
-  row('addArtifact', 'POST', `${episode}/artifacts`, 'write', { named: true, body: () => ({ kind: 'note', content: {} }) }),
+  row('addArtifact', 'POST', `${episode}/artifacts`, 'write', { named: true, body: () => ({ kind: 'note' }) }),
   row('getArtifact', 'GET', `${episode}/artifacts/{artifactId}`, 'read', { named: true }),
   row('listMoods', 'GET', '/api/v1/moods', 'widget', { named: true, query: subject, direct: 'read' }),
   row('createMood', 'POST', '/api/v1/moods', 'own', { direct: 'write' }),
