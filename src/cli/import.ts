@@ -271,7 +271,9 @@ function packetMsFor({ channels, events }: Recording): number {
   return [...counts.values()].some((count) => count > SLOW_PACKET_EVENTS_MAX) ? PACKET_MS_MIN : packetMs;
 }
 
-const isUnknownVoltage = ({ config: { kind, unit } }: Recording['channels'][number]): boolean => kind === 'other' && /^[mu]?V$/.test(unit);
+/** Of brain, eyes and muscles nobody expects a heart rate. */
+const isUnknownVoltage = ({ config: { kind, unit, lead, code } }: Recording['channels'][number]): boolean =>
+  kind === 'other' && /^[mu]?V$/.test(unit) && !/\b(s?eeg|ecog|eog|emg)\b/i.test(`${lead} ${code}`);
 
 function sayNotKept(path: string, sentences: readonly string[], console: Console): void {
   for (const sentence of sentences.slice(0, NOT_KEPT_LINES_MAX)) console.err(`${path}: not kept: ${withoutRefused(sentence)}`);
