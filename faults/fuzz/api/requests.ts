@@ -158,7 +158,9 @@ export function isAllowed({ description, security }: Operation, { kind, scopes, 
   if (kind === 'key') return scopes.some((scope) => description.includes(`an organization key with the scope \`${scope}\``));
   if (kind === 'user') return description.includes('a user token');
   if (kind === 'operator')
-    return role === 'owner' ? description.includes('an operator session') : description.includes('an operator session, role `viewer`');
+    return role === 'owner'
+      ? description.includes('an operator session')
+      : description.includes('an operator session, of a member with the role viewer');
   return false;
 }
 
