@@ -177,7 +177,7 @@ async function applyRule(db: Db, stream: Candidate, rule: EpisodeRule): Promise<
   for (let partMs = from?.endMs ?? lowMs; partMs <= newestMs; partMs += PART_MS) {
     const { t, v } = await valuesBeyond(db, rule, methodId, stream.id, partMs, Math.min(partMs + PART_MS, newestMs + 1));
     for (const [i, timeMs] of t.entries()) {
-      const ended = from !== null && timeMs <= from.endMs ? null : finder.push(timeMs, v[i]!);
+      const ended = finder.push(timeMs, v[i]!);
       if (ended !== null) stretches.push(ended);
     }
   }

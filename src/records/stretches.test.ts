@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { findStretches, StretchFinder } from './stretches.ts';
+import { StretchFinder } from './stretches.ts';
+import type { Stretch } from './stretches.ts';
 import type { EpisodeRule } from './episode-rule.ts';
 
 const rule: EpisodeRule = { name: 'fast', title: '', feature: 'hr', above: 120, sustainSec: 60, releaseSec: 30, severity: 'low' };
@@ -10,7 +11,20 @@ const series = (values: readonly number[]): [number[], number[]] => {
 };
 const run = (n: number, value: number): number[] => Array.from({ length: n }, () => value);
 
-describe('findStretches', () => {
+/** The stretches of a whole series.  @param from a stretch that goes on */
+function findStretches(
+  of: EpisodeRule,
+  timesMs: readonly number[],
+  values: readonly number[],
+  nowMs: number,
+  from: Omit<Stretch, 'over'> | null = null,
+): readonly Stretch[] {
+  const finder = new StretchFinder(of, from);
+  const found = timesMs.map((timeMs, i) => finder.push(timeMs, values[i]!));
+  return [...found, finder.finish(nowMs)].filter((stretch) => stretch !== null);
+}
+
+describe('StretchFinder', () => {
   it('finds a stretch that was sustained and is over', () => {
     const [t, v] = series([...run(10, 80), ...run(70, 130), ...run(60, 80)]);
     expect(findStretches(rule, t, v, 139_000)).toEqual([{ startMs: 10_000, endMs: 79_000, over: true, extreme: 130 }]);
@@ -71,6 +85,11 @@ describe('findStretches', () => {
       { startMs: 210_000, endMs: 279_000, over: false, extreme: 121 },
     ]);
   });
+  it('goes on with a stretch from its end, whatever comes again of what was before', () => {
+    const from = { startMs: 0, endMs: 69_000, extreme: 140 };
+    const [t, v] = series([...run(60, 80), ...run(30, 130), ...run(60, 80)]);
+    expect(findStretches(rule, t, v, 149_000, from)).toEqual([{ startMs: 0, endMs: 89_000, over: true, extreme: 140 }]);
+  });
   it('finds the same, however the series is cut', () => {
     const [t, v] = series([
       ...run(70, 125),
@@ -82,9 +101,17 @@ describe('findStretches', () => {
       ...run(61, 122),
     ]);
     const cut = { ...rule, endBound: 110 };
-    const finder = new StretchFinder(cut);
-    const found = t.flatMap((time, i) => finder.push(time, v[i]!) ?? []);
-    expect([...found, finder.finish(t.at(-1)!)]).toEqual(findStretches(cut, t, v, t.at(-1)!));
-    expect(found).toHaveLength(2);
+    const endMs = t.at(-1)!;
+    const whole = findStretches(cut, t, v, endMs);
+    expect(whole).toHaveLength(3);
+    let cuts = 0;
+    for (let at = 1; at < t.length; at++) {
+      const before = findStretches(cut, t.slice(0, at), v.slice(0, at), t[at - 1]!);
+      const open = before.at(-1);
+      if (open === undefined || open.over) continue;
+      cuts++;
+      expect([...before.slice(0, -1), ...findStretches(cut, t, v, endMs, open)], `cut at ${at}`).toEqual(whole);
+    }
+    expect(cuts).toBeGreaterThan(100);
   });
 });

@@ -27,10 +27,13 @@ export class StretchFinder {
   #hasLasted = false;
   /** The value before this one was back within the bound. */
   #isBack = false;
+  /** Values up to this time are those of the stretch that goes on. */
+  readonly #knownMs: number;
 
-  /** @param from a stretch that goes on: what comes is after its end */
+  /** @param from a stretch that goes on: values up to its end are left out */
   constructor(rule: EpisodeRule, from: Omit<Stretch, 'over'> | null = null) {
     this.#rule = rule;
+    this.#knownMs = from?.endMs ?? -Infinity;
     this.#sustainMs = rule.sustainSec * 1000;
     this.#apartMs = Math.max(APART_MS_MAX, 1000 * (rule.everySec ?? 0));
     if (from === null) return;
@@ -41,6 +44,7 @@ export class StretchFinder {
   /** Takes the next value of the series.  @param timeMs after those before  @param value good enough for the rule
    *  @returns the stretch that was over before it, if any */
   push(timeMs: number, value: number): Stretch | null {
+    if (timeMs <= this.#knownMs) return null;
     const last = this.#rows.at(-1);
     const ended = last !== undefined && this.#isReleased(timeMs) ? this.#close(true) : null;
     const { above, below, endBound } = this.#rule;
@@ -94,18 +98,4 @@ export class StretchFinder {
 /** Says whether a value is beyond the bound of a rule; @param endBound of a stretch that has lasted long enough */
 function beyond(value: number, above: number | undefined, below: number | undefined, endBound: number | undefined): boolean {
   return (above !== undefined && value > (endBound ?? above)) || (below !== undefined && value < (endBound ?? below));
-}
-
-/** Finds the stretches of a whole series.  @param values ascending in time, only those that are good enough for the rule
- *  @param nowMs newest time examined  @param from a stretch that goes on; values up to its end are left out */
-export function findStretches(
-  rule: EpisodeRule,
-  timesMs: readonly number[],
-  values: readonly number[],
-  nowMs: number,
-  from: Omit<Stretch, 'over'> | null = null,
-): readonly Stretch[] {
-  const finder = new StretchFinder(rule, from);
-  const found = timesMs.map((timeMs, i) => (from !== null && timeMs <= from.endMs ? null : finder.push(timeMs, values[i]!)));
-  return [...found, finder.finish(nowMs)].filter((stretch) => stretch !== null);
 }
